@@ -46,15 +46,23 @@ export async function openConnection(options: BusOptions): Promise<NatsConnectio
     void logStatus(connection, options.logger);
     return connection;
   } catch (thrown) {
-    throw new ColonnadeError('bus_unavailable', `NATS does not accept user ${options.user} at ${options.servers}`, {
-      cause: thrown,
-    });
+    throw new ColonnadeError(
+      'bus_unavailable',
+      `NATS does not accept user ${options.user} at ${options.servers}`,
+      {
+        cause: thrown,
+      },
+    );
   }
 }
 
 async function logStatus(connection: NatsConnection, logger: BusLogger): Promise<void> {
   for await (const status of connection.status()) {
-    if (status.type === 'disconnect' || status.type === 'error') logger.warn({ status: status.type, error: 'error' in status ? String(status.error) : undefined }, 'bus status');
+    if (status.type === 'disconnect' || status.type === 'error')
+      logger.warn(
+        { status: status.type, error: 'error' in status ? String(status.error) : undefined },
+        'bus status',
+      );
     else if (status.type === 'reconnect') logger.info({ status: status.type }, 'bus status');
   }
 }

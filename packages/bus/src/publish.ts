@@ -25,13 +25,19 @@ export async function publishDurable(
   call: Call,
 ): Promise<{ seq: number; duplicate: boolean }> {
   if (message.payload.length > LIMITS.natsPayloadBytes) {
-    throw new ColonnadeError('too_large', `a message to ${message.subject} is over ${LIMITS.natsPayloadBytes} bytes`);
+    throw new ColonnadeError(
+      'too_large',
+      `a message to ${message.subject} is over ${LIMITS.natsPayloadBytes} bytes`,
+    );
   }
   const head = headers();
   head.set(HEADER_TRACEPARENT, call.traceparent);
   const ack = await publishOnce(connection, message, head, remainingMs(call));
   if (ack.duplicate && message.allowDuplicate !== true) {
-    throw new ColonnadeError('internal', `a message id of ${message.subject} was used twice; the message was dropped`);
+    throw new ColonnadeError(
+      'internal',
+      `a message id of ${message.subject} was used twice; the message was dropped`,
+    );
   }
   return { seq: ack.seq, duplicate: ack.duplicate };
 }
@@ -42,7 +48,8 @@ async function publishOnce(
   head: ReturnType<typeof headers>,
   timeout: number,
 ): Promise<PubAck> {
-  if (timeout < 1) throw new ColonnadeError('bus_unavailable', `${message.subject}: the time budget is used up`);
+  if (timeout < 1)
+    throw new ColonnadeError('bus_unavailable', `${message.subject}: the time budget is used up`);
   try {
     return await jetstream(connection).publish(message.subject, message.payload, {
       msgID: message.msgId,
@@ -53,6 +60,8 @@ async function publishOnce(
   } catch (thrown) {
     const error = fromNatsError(thrown, message.subject);
     // Full, missing, or refused by the stream: for the caller it is one thing, "not stored".
-    throw new ColonnadeError('bus_unavailable', `${message.subject}: not stored by the stream`, { cause: error.cause ?? error });
+    throw new ColonnadeError('bus_unavailable', `${message.subject}: not stored by the stream`, {
+      cause: error.cause ?? error,
+    });
   }
 }

@@ -1,7 +1,7 @@
 import {
   type Call,
-  childTraceparent,
   ColonnadeError,
+  childTraceparent,
   decode,
   type Endpoint,
   encode,
@@ -26,16 +26,21 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
 ): Promise<z.output<Res>> {
   const payload = encode(endpoint.request, message);
   if (payload.length > LIMITS.natsPayloadBytes) {
-    throw new ColonnadeError('too_large', `a request to ${endpoint.name} is over ${LIMITS.natsPayloadBytes} bytes`);
+    throw new ColonnadeError(
+      'too_large',
+      `a request to ${endpoint.name} is over ${LIMITS.natsPayloadBytes} bytes`,
+    );
   }
   const timeout = remainingMs(call);
   if (timeout < 1) throw new ColonnadeError('unavailable', `${endpoint.name}: the time budget is used up`);
   const head = headers();
   head.set(HEADER_TRACEPARENT, childTraceparent(call.traceparent));
   head.set(HEADER_BUDGET_MS, String(timeout));
-  const answer = await connection.request(endpoint.subject, payload, { timeout, headers: head }).catch((thrown) => {
-    throw fromNatsError(thrown, endpoint.name);
-  });
+  const answer = await connection
+    .request(endpoint.subject, payload, { timeout, headers: head })
+    .catch((thrown) => {
+      throw fromNatsError(thrown, endpoint.name);
+    });
   const error = readWireError(answer.headers, answer.data);
   if (error !== undefined) throw error;
   return decode(endpoint.response, answer.data);

@@ -54,7 +54,8 @@ export async function serve(
   const micro = await new Svcm(guarded).add({ name, version, description, queue: name });
   const inFlight = new Set<Promise<void>>();
   for (const { endpoint, handle } of routes) {
-    if (endpoint.server !== name) throw new Error(`${endpoint.name} is served by ${endpoint.server}, not by ${name}`);
+    if (endpoint.server !== name)
+      throw new Error(`${endpoint.name} is served by ${endpoint.server}, not by ${name}`);
     micro.addEndpoint(endpoint.name, {
       subject: endpoint.subject,
       queue: name,
@@ -88,10 +89,12 @@ async function answer(
   const startedMs = performance.now();
   let code = 'ok';
   try {
-    if (busy >= (service.maxInFlight ?? 1000)) throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
+    if (busy >= (service.maxInFlight ?? 1000))
+      throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
     const input = decode(endpoint.request, message.data);
     const output = encode(endpoint.response, (await handle(input, callOf(message))) as never);
-    if (output.length > LIMITS.natsPayloadBytes) throw new ColonnadeError('too_large', 'the answer is too large for one message');
+    if (output.length > LIMITS.natsPayloadBytes)
+      throw new ColonnadeError('too_large', 'the answer is too large for one message');
     message.respond(output);
   } catch (thrown) {
     const error = toColonnadeError(thrown);
@@ -113,7 +116,11 @@ function callOf(message: ServiceMsg): Call {
  * dropped before any handler runs, the library's own `$SRV` handlers included. Without this, a caller could set
  * reply=`$JS.API.STREAM.PURGE.AUDIT`, or the subject of a stream, and let the service publish there with its rights.
  */
-function refuseForeignReplies(connection: NatsConnection, prefixes: readonly string[], logger: BusLogger): NatsConnection {
+function refuseForeignReplies(
+  connection: NatsConnection,
+  prefixes: readonly string[],
+  logger: BusLogger,
+): NatsConnection {
   const subscribe = (subject: string, options: SubscriptionOptions = {}): Subscription => {
     const inner = options.callback;
     if (inner === undefined) return connection.subscribe(subject, options);

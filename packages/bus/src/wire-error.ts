@@ -1,4 +1,11 @@
-import { ColonnadeError, decode, encode, type ErrorCode, isErrorCode, zWireError } from '@colonnade/contracts';
+import {
+  ColonnadeError,
+  decode,
+  type ErrorCode,
+  encode,
+  isErrorCode,
+  zWireError,
+} from '@colonnade/contracts';
 import { errors, type MsgHdrs } from '@nats-io/transport-node';
 
 /** The micro protocol's headers: a number, and the stable code as text. */
@@ -34,7 +41,10 @@ export function readWireError(headers: MsgHdrs | undefined, data: Uint8Array): C
     const body = decode(zWireError, data);
     return new ColonnadeError(body.code as ErrorCode, body.message);
   } catch {
-    return new ColonnadeError(text !== undefined && isErrorCode(text) ? text : 'internal', 'the service answered with an error');
+    return new ColonnadeError(
+      text !== undefined && isErrorCode(text) ? text : 'internal',
+      'the service answered with an error',
+    );
   }
 }
 
@@ -47,8 +57,13 @@ export function fromNatsError(thrown: unknown, what: string): ColonnadeError {
   if (thrown instanceof errors.NoRespondersError) {
     return new ColonnadeError('unavailable', `${what}: no service answers there`, { cause: thrown });
   }
-  if (thrown instanceof errors.TimeoutError || (thrown instanceof Error && thrown.cause instanceof errors.TimeoutError)) {
+  if (
+    thrown instanceof errors.TimeoutError ||
+    (thrown instanceof Error && thrown.cause instanceof errors.TimeoutError)
+  ) {
     return new ColonnadeError('unavailable', `${what}: no answer within the time budget`, { cause: thrown });
   }
-  return new ColonnadeError('bus_unavailable', `${what}: the bus does not carry the message`, { cause: thrown });
+  return new ColonnadeError('bus_unavailable', `${what}: the bus does not carry the message`, {
+    cause: thrown,
+  });
 }
