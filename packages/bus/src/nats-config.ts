@@ -4,7 +4,8 @@ export type NatsConfigOptions = {
   host: string;
   /** -1: any free port. */
   port: number;
-  storeDir: string;
+  /** Left out when the server is started with `--store_dir`. */
+  storeDir?: string;
   /** Plain, bcrypt, or `$NAME` for an environment variable of the server. */
   passwords: Readonly<Record<BusUser, string>>;
   /** `sync_interval: always`: an acknowledged message survives a power cut of a single server. */
@@ -25,8 +26,7 @@ port: ${options.port}
 server_name: "colonnade"
 max_payload: ${LIMITS.natsPayloadBytes}
 max_pending: ${16 * LIMITS.natsPayloadBytes}
-jetstream {
-  store_dir: ${quote(options.storeDir)}
+jetstream {${options.storeDir === undefined ? '' : `\n  store_dir: ${quote(options.storeDir)}`}
   max_file_store: ${options.maxFileBytes}
   max_memory_store: 67108864${options.syncAlways ? '\n  sync_interval: always' : ''}
 }
