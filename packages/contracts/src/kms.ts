@@ -126,7 +126,11 @@ export const kmsIssueMaster = defineEndpoint({
   subject: subjectOf('kms', 'identity-issue.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
-  request: z.strictObject({ grant: zGrant, master: zMasterId, lifetime_s: int({ min: 60, max: 366 * 86400 }) }),
+  request: z.strictObject({
+    grant: zGrant,
+    master: zMasterId,
+    lifetime_s: int({ min: 60, max: 366 * 86400 }),
+  }),
   response: z.strictObject({ token: z.string(), jti: z.string(), expires_at_ms: int() }),
 });
 

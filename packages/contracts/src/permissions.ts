@@ -48,7 +48,10 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   'crypto-kms': [auditSubject('crypto-kms')],
   operator: ['$SRV.>', '$JS.API.STREAM.NAMES', '$JS.API.STREAM.LIST', ...STREAM_INFO],
   provisioner: [
-    ...[EVENTS_STREAM, AUDIT_STREAM].flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),
+    ...[EVENTS_STREAM, AUDIT_STREAM].flatMap((s) => [
+      `$JS.API.STREAM.CREATE.${s}`,
+      `$JS.API.STREAM.UPDATE.${s}`,
+    ]),
     ...STREAM_INFO,
   ],
 };
