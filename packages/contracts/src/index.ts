@@ -1,1 +1,15 @@
-export {};
+export * from './audit.ts';
+export * from './bridge.ts';
+export * from './codec.ts';
+export * from './enc.ts';
+export * from './endpoints.ts';
+export * from './errors.ts';
+export * from './events.ts';
+export * from './grant.ts';
+export * from './kms.ts';
+export * from './limits.ts';
+export * from './merger.ts';
+export * from './names.ts';
+export * from './permissions.ts';
+export * from './pillarenv.ts';
+export * from './trace.ts';

@@ -1,0 +1,48 @@
+/**
+ * Every limit of Colonnade. They agree with each other: a value fits its sealed form, that fits an audit record
+ * with request and response, and that fits one NATS message (limits.test.ts proves the sums).
+ */
+export const LIMITS = {
+  /** Canonical bytes of one pillar value. */
+  valueBytes: 256 * 1024,
+  /** Levels of lists and objects in one pillar value. */
+  valueDepth: 32,
+  /** Levels of lists and objects in any message; a value sits a few levels below the top. */
+  messageDepth: 48,
+  /** UTF-8 bytes of a pillar name. */
+  nameBytes: 255,
+  /** UTF-8 bytes of a minion, collection, template or task id, a user sub, an environment name. */
+  idBytes: 128,
+  /** UTF-8 bytes of a whole pillarenv request string. */
+  pillarenvBytes: 4096,
+  /** Environments in one pillarenv request. */
+  envsPerRequest: 64,
+  /** Levels of the collection tree. */
+  collectionDepth: 32,
+  /** Collections a minion may be a direct member of. */
+  collectionsPerMinion: 64,
+  /** Environments listed for one master. */
+  envsPerMaster: 64,
+  /** Body of an HTTP request, bytes. */
+  httpBodyBytes: 512 * 1024,
+  /** Rows in one page of a list. */
+  pageRows: 500,
+  /** Items in one KMS batch. */
+  kmsBatchItems: 500,
+  /** Bytes of one KMS request or answer; callers split batches to stay below. */
+  kmsBatchBytes: 3 * 1024 * 1024,
+  /** `max_payload` of NATS, bytes. */
+  natsPayloadBytes: 4 * 1024 * 1024,
+  /** One request on the Redis bridge, bytes. */
+  bridgeRequestBytes: 16 * 1024,
+  /** One reply on the Redis bridge, bytes. */
+  bridgeReplyBytes: 8 * 1024 * 1024,
+  /** Unanswered requests of one master before `overloaded`. */
+  bridgeQueueLength: 5000,
+  /** Time budget a master may ask for, milliseconds. */
+  bridgeTtlMinMs: 100,
+  bridgeTtlMaxMs: 10_000,
+  /** An Idempotency-Key header, characters; kept for this long, milliseconds. */
+  idempotencyKeyChars: 255,
+  idempotencyKeepMs: 24 * 60 * 60 * 1000,
+} as const;
