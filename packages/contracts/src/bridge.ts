@@ -102,9 +102,45 @@ export function masterAclRules(master: string, password: string): readonly strin
 /** The rules of the mergers' Redis user. */
 export function mergerAclRules(password: string): readonly string[] {
   const commands = [
-    ...['fcall', 'function', 'xreadgroup', 'xautoclaim', 'xclaim', 'xpending', 'xack', 'xdel', 'xlen', 'xrange', 'xadd'],
-    ...['xgroup', 'xinfo', 'set', 'get', 'del', 'exists', 'rpush', 'pexpire', 'time', 'hset', 'hdel', 'hgetall', 'hkeys'],
-    ...['hello', 'auth', 'ping', 'info', 'config|get', 'client|setname', 'client|setinfo', 'client|id', 'client|unblock'],
+    ...[
+      'fcall',
+      'function',
+      'xreadgroup',
+      'xautoclaim',
+      'xclaim',
+      'xpending',
+      'xack',
+      'xdel',
+      'xlen',
+      'xrange',
+      'xadd',
+    ],
+    ...[
+      'xgroup',
+      'xinfo',
+      'set',
+      'get',
+      'del',
+      'exists',
+      'rpush',
+      'pexpire',
+      'time',
+      'hset',
+      'hdel',
+      'hgetall',
+      'hkeys',
+    ],
+    ...[
+      'hello',
+      'auth',
+      'ping',
+      'info',
+      'config|get',
+      'client|setname',
+      'client|setinfo',
+      'client|id',
+      'client|unblock',
+    ],
   ];
   return [
     'reset',
