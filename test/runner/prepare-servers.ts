@@ -1,4 +1,4 @@
-import { findNatsServer, findRedisServer, type Report } from '@colonnade/embedded';
+import { findNatsServer, findRedisServer, type Report } from '@colonnade/embedded/servers';
 
 const finders = {
   COLONNADE_NATS_SERVER: findNatsServer,

@@ -9,7 +9,7 @@ import {
   type RedisServer,
   startNats,
   startRedis,
-} from '@colonnade/embedded';
+} from '@colonnade/embedded/servers';
 import { type TempDir, tempDir } from './temp.ts';
 
 const finders = { nats: findNatsServer, redis: findRedisServer };
