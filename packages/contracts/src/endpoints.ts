@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { isErrorCode } from './errors.ts';
+import { LIMITS } from './limits.ts';
+
+/** Names of the NATS users: one per service, one for the operator, one that may make streams. */
+export const BUS_USERS = ['pillar-api', 'pillar-merger', 'crypto-kms', 'operator', 'provisioner'] as const;
+export type BusUser = (typeof BUS_USERS)[number];
+
+/** A request/reply endpoint: subject, bodies, who answers and who may ask. Rights are generated from these. */
+export type Endpoint<Req extends z.ZodType = z.ZodType, Res extends z.ZodType = z.ZodType> = {
+  /** Name within the NATS micro service: letters, digits, `-`, `_`. */
+  name: string;
+  subject: string;
+  server: BusUser;
+  callers: readonly BusUser[];
+  request: Req;
+  response: Res;
+};
+
+/** `colonnade.<area>.v1.<verb>`. */
+export function subjectOf(area: string, verb: string): string {
+  return `colonnade.${area}.v1.${verb}`;
+}
+
+export function defineEndpoint<Req extends z.ZodType, Res extends z.ZodType>(
+  endpoint: Omit<Endpoint<Req, Res>, 'name'>,
+): Endpoint<Req, Res> {
+  const [, area, , ...verb] = endpoint.subject.split('.');
+  return { ...endpoint, name: [area, ...verb].join('-') };
+}
+
+/** The body of a micro error; its code also stands in the header `Nats-Service-Error`. */
+export const zWireError = z.strictObject({
+  code: z.string().refine(isErrorCode, 'unknown error code'),
+  message: z.string().max(2048),
+});
+
+/** One item of a batch: its own success or its own error (DESIGN section 4). */
+export function itemResult<S extends z.ZodType>(ok: S) {
+  return z.union([
+    z.strictObject({ ok: z.literal(true), result: ok }),
+    z.strictObject({ ok: z.literal(false), error: zWireError }),
+  ]);
+}
+
+export function batchOf<S extends z.ZodType>(item: S) {
+  return z.array(item).min(1).max(LIMITS.kmsBatchItems);
+}
+
+/** Headers of a request on the bus. */
+export const HEADER_TRACEPARENT = 'traceparent';
+export const HEADER_BUDGET_MS = 'Colonnade-Budget-Ms';

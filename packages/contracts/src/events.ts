@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { zValue } from './codec.ts';
+import { subjectOf } from './endpoints.ts';
+
+export const EVENTS_STREAM = 'EVENTS';
+export const EVENTS_SUBJECTS = subjectOf('events', '>');
+
+/** Types of events: aggregate and what happened to it. The NATS subject ends in the same words. */
+export const EVENT_TYPES = [
+  'pillar.created',
+  'pillar.updated',
+  'pillar.deleted',
+  'collection.created',
+  'collection.updated',
+  'collection.deleted',
+  'minion.registered',
+  'minion.updated',
+  'minion.deleted',
+  'master.registered',
+  'master.updated',
+  'master.deleted',
+] as const;
+export type EventType = (typeof EVENT_TYPES)[number];
+
+/** `colonnade.events.v1.pillar.created` */
+export function eventSubject(type: EventType): string {
+  return subjectOf('events', type);
+}
+
+/**
+ * CloudEvents 1.0. `clock` and `incarnation` are extension attributes: the order of the estate's changes.
+ * CloudEvents integers have 32 bits, so the clock is decimal text.
+ */
+export const zCloudEvent = z.strictObject({
+  specversion: z.literal('1.0'),
+  /** `<incarnation>.<clock>.<index>`: the same for every delivery of one event. */
+  id: z.string(),
+  source: z.string(),
+  /** `colonnade.pillar.created.v1` */
+  type: z.string(),
+  subject: z.string(),
+  time: z.string(),
+  datacontenttype: z.literal('application/json'),
+  clock: z.string().regex(/^[0-9]+$/u),
+  incarnation: z.string(),
+  data: zValue,
+});
+export type CloudEvent = z.infer<typeof zCloudEvent>;

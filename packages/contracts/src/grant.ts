@@ -1,0 +1,20 @@
+import { createHmac } from 'node:crypto';
+
+/**
+ * The key that grants of an API token are signed with: derived, so that crypto-kms can verify a grant without ever
+ * seeing the token, and pillar-api cannot make one after the request that carried the token is over.
+ * @returns 32 bytes
+ */
+export function deriveGrantKey(apiToken: string): Buffer {
+  return createHmac('sha256', apiToken).update('colonnade/grant/v1').digest();
+}
+
+const API_TOKEN = /^col_([A-Za-z0-9]{8,32})_([A-Za-z0-9_-]{43})$/u;
+
+/** The public id of an API token `col_<id>_<43 base64url characters>`, or undefined when it is malformed. */
+export function apiTokenId(token: string): string | undefined {
+  return API_TOKEN.exec(token)?.[1];
+}
+
+/** Who the API token of the bootstrap file belongs to, for pillar-api and crypto-kms alike. */
+export const BOOTSTRAP_SUB = 'bootstrap-admin';

@@ -1,0 +1,169 @@
+import { z } from 'zod';
+import { int, zValue } from './codec.ts';
+import { zEnc } from './enc.ts';
+import { batchOf, defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
+import { zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
+
+const zPillarenv = z.string().min(1).max(1024);
+/** Names of stored pillars: a record from before our rules must stay readable, so only the length is bounded. */
+const zStoredName = z.string().min(1).max(1024);
+
+/** What the KMS builds the AAD from (seed 000); it checks that the parts belong together. */
+export const zSealContext = z.strictObject({
+  tgt_type: zTgtType,
+  tgt_id: z.string().min(1).max(1024),
+  pillarenv: zPillarenv,
+  name: zPillarName,
+});
+export const zOpenContext = zSealContext.extend({ tgt_id: z.string().max(1024), name: zStoredName });
+export type OpenContext = z.infer<typeof zOpenContext>;
+/** In a batch one faulty item must not spoil the others: what may be wrong with a single one is checked by the KMS. */
+const zItemContext = zOpenContext;
+/** A value with the marker `$enc`, as it is stored; the KMS checks the form and answers for each item. */
+const zStoredEnc = zValue;
+
+export const GRANT_AUDIENCE = 'crypto-kms';
+/** Seconds a grant may be old. */
+export const GRANT_LIFETIME_S = 30;
+export const GRANT_ACTS = ['reveal', 'master.issue', 'master.revoke', 'reader.put', 'reader.delete'] as const;
+export type GrantAct = (typeof GRANT_ACTS)[number];
+/**
+ * Claims of a grant: an HS256 JWT, `kid` = id of the user's API token, key = deriveGrantKey(token). `res` names the one
+ * thing it is good for: the data AAD (reveal), the master id, the jti, or the token id. Used once (jti).
+ */
+export const zGrantClaims = z.object({
+  aud: z.literal(GRANT_AUDIENCE),
+  sub: z.string().min(1),
+  act: z.enum(GRANT_ACTS),
+  res: z.string().min(1).max(8192),
+  jti: z.string().min(16).max(64),
+});
+const zGrant = z.string().min(1).max(16384);
+
+export const kmsSeal = defineEndpoint({
+  subject: subjectOf('kms', 'seal.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ items: batchOf(z.strictObject({ context: zItemContext, value: zValue })) }),
+  response: z.strictObject({ kid: z.string(), items: z.array(itemResult(zEnc)) }),
+});
+
+/** Reveal: one item, with a grant of the user who asks. */
+export const kmsOpenForApi = defineEndpoint({
+  subject: subjectOf('kms', 'open.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
+  response: z.strictObject({ value: zValue }),
+});
+
+/**
+ * Checks that `$enc` values given by a user open under exactly their AAD, without returning the plaintext.
+ * Needs a reveal grant for each AAD: only who may read secrets may store sealed values (DESIGN section 6).
+ */
+export const kmsVerifyForApi = defineEndpoint({
+  subject: subjectOf('kms', 'verify.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
+  response: z.strictObject({}),
+});
+
+/** A merge: everything under one master's token, for one minion. */
+export const kmsOpenForMerger = defineEndpoint({
+  subject: subjectOf('kms', 'open.merger'),
+  server: 'crypto-kms',
+  callers: ['pillar-merger'],
+  request: z.strictObject({
+    token: z.string().min(1).max(8192),
+    master: zMasterId,
+    minion_id: zMinionId,
+    items: batchOf(z.strictObject({ context: zItemContext, enc: zStoredEnc })),
+  }),
+  response: z.strictObject({ items: z.array(itemResult(zValue)) }),
+});
+
+/** HMAC of a SHA-256 under a key only the KMS has: fingerprints of idempotent requests (DESIGN section 6). */
+export const kmsMac = defineEndpoint({
+  subject: subjectOf('kms', 'mac.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ sha256_hex: z.string().regex(/^[0-9a-f]{64}$/u) }),
+  response: z.strictObject({ mac_hex: z.string().regex(/^[0-9a-f]{64}$/u) }),
+});
+
+export const READER_RIGHTS = ['reveal', 'admin'] as const;
+/** Registers the grant key of a new API token; the grant is an admin's. */
+export const kmsPutReader = defineEndpoint({
+  subject: subjectOf('kms', 'readers-put.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({
+    grant: zGrant,
+    token_id: z.string().regex(/^[A-Za-z0-9]{8,32}$/u),
+    sub: z.string().min(1).max(128),
+    rights: z.array(z.enum(READER_RIGHTS)).min(1),
+    grant_key_hex: z.string().regex(/^[0-9a-f]{64}$/u),
+    /** Milliseconds since the epoch. */
+    expires_at_ms: int({ min: 0 }).nullable(),
+  }),
+  response: z.strictObject({}),
+});
+
+export const kmsDeleteReader = defineEndpoint({
+  subject: subjectOf('kms', 'readers-delete.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ grant: zGrant, token_id: z.string().min(1).max(32) }),
+  response: z.strictObject({ deleted: z.boolean() }),
+});
+
+export const IDENTITY_ISSUER = 'colonnade';
+export const BRIDGE_AUDIENCE = 'colonnade:bridge';
+/** `typ` in the header of a master's token: no other token of the same issuer can stand in for one (RFC 8725, 3.11). */
+export const MASTER_TOKEN_TYP = 'colonnade-master+jwt';
+/** `sub` of a master's token. */
+export function masterSubject(master: string): string {
+  return `master:${master}`;
+}
+
+/** Makes a token for a logical master; returned once, kept nowhere. */
+export const kmsIssueMaster = defineEndpoint({
+  subject: subjectOf('kms', 'identity-issue.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({
+    grant: zGrant,
+    master: zMasterId,
+    lifetime_s: int({ min: 60, max: 366 * 86400 }),
+  }),
+  response: z.strictObject({ token: z.string(), jti: z.string(), expires_at_ms: int() }),
+});
+
+export const kmsRevokeIdentity = defineEndpoint({
+  subject: subjectOf('kms', 'identity-revoke.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ grant: zGrant, jti: z.string().min(16).max(64) }),
+  response: z.strictObject({}),
+});
+
+/** The public keys of all identities, RFC 7517; also at `GET /.well-known/jwks.json`. */
+export const kmsJwks = defineEndpoint({
+  subject: subjectOf('kms', 'jwks'),
+  server: 'crypto-kms',
+  callers: ['pillar-api', 'pillar-merger', 'operator'],
+  request: z.strictObject({}),
+  response: z.strictObject({
+    keys: z.array(
+      z.strictObject({
+        kty: z.literal('OKP'),
+        crv: z.literal('Ed25519'),
+        x: z.string(),
+        kid: z.string(),
+        use: z.literal('sig'),
+        alg: z.literal('EdDSA'),
+      }),
+    ),
+  }),
+});

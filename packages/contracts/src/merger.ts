@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { int, zValue } from './codec.ts';
+import { defineEndpoint, subjectOf } from './endpoints.ts';
+import { LIMITS } from './limits.ts';
+import { zMasterId, zMinionId, zTgtType } from './names.ts';
+
+/** What a secret looks like wherever it is shown and not meant to be read (seed 000). */
+export const SECRET_MASK = '*******';
+
+/** A pillarenv as a master sends it: one or several environments, separated by commas (seed 000), or `auto`. */
+export const zPillarenvRequest = z
+  .string()
+  .min(1, 'pillarenv is empty')
+  .refine(
+    (s) => Buffer.byteLength(s) <= LIMITS.pillarenvBytes,
+    `pillarenv is longer than ${LIMITS.pillarenvBytes} bytes`,
+  )
+  .refine((s) => !/[\u0000-\u001f\u007f]/u.test(s), 'pillarenv holds a control character');
+
+/** Where a value comes from. */
+export const zOrigin = z.strictObject({
+  pid: z.string(),
+  tgt_type: zTgtType,
+  tgt_id: z.string(),
+  pillarenv: z.string(),
+});
+export type Origin = z.infer<typeof zOrigin>;
+
+export const zExplanation = z.strictObject({
+  clock: int(),
+  master: z.string(),
+  minion_id: z.string(),
+  /** The environments as resolved and allowed, joined with commas. */
+  pillarenv: z.string(),
+  keys: z.array(
+    z.strictObject({
+      name: z.string(),
+      is_secret: z.boolean(),
+      /** The plain value, or SECRET_MASK. */
+      value: zValue,
+      winner: zOrigin,
+      /** The ones it overrode, nearest first. */
+      overrode: z.array(zOrigin),
+    }),
+  ),
+});
+export type Explanation = z.infer<typeof zExplanation>;
+
+export const mergerExplain = defineEndpoint({
+  subject: subjectOf('merger', 'explain'),
+  server: 'pillar-merger',
+  callers: ['pillar-api', 'operator'],
+  request: z.strictObject({ master: zMasterId, minion_id: zMinionId, pillarenv: zPillarenvRequest }),
+  response: zExplanation,
+});

@@ -1,0 +1,73 @@
+import { AUDIT_STREAM, auditSubject } from './audit.ts';
+import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
+import { estateRegisterMinion } from './estate.ts';
+import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
+import * as kms from './kms.ts';
+import { mergerExplain } from './merger.ts';
+
+/** Every endpoint there is; rights, documents and tests are made from this list. */
+export const ENDPOINTS: readonly Endpoint[] = [
+  kms.kmsSeal,
+  kms.kmsOpenForApi,
+  kms.kmsVerifyForApi,
+  kms.kmsOpenForMerger,
+  kms.kmsMac,
+  kms.kmsPutReader,
+  kms.kmsDeleteReader,
+  kms.kmsIssueMaster,
+  kms.kmsRevokeIdentity,
+  kms.kmsJwks,
+  mergerExplain,
+  estateRegisterMinion,
+];
+
+/** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
+const SERVICES: ReadonlySet<BusUser> = new Set(['pillar-api', 'pillar-merger', 'crypto-kms']);
+
+/** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
+export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };
+
+/** The inbox prefix of a user; replies to it go below and it may subscribe to no other. */
+export function inboxPrefix(user: BusUser): string {
+  return `_INBOX.${user}`;
+}
+
+/** The subjects a service may reply to: the inboxes of those who may ask it, the operator included. */
+export function replyPrefixes(server: BusUser): readonly string[] {
+  const callers = new Set(ENDPOINTS.filter((e) => e.server === server).flatMap((e) => e.callers));
+  if (SERVICES.has(server)) callers.add('operator');
+  return [...callers].map((caller) => `${inboxPrefix(caller)}.`);
+}
+
+const STREAM_INFO = [EVENTS_STREAM, AUDIT_STREAM].map((s) => `$JS.API.STREAM.INFO.${s}`);
+
+/** What a user publishes beside its requests and replies. */
+const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
+  'pillar-api': [EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+  'pillar-merger': [auditSubject('pillar-merger')],
+  'crypto-kms': [auditSubject('crypto-kms')],
+  operator: ['$SRV.>', '$JS.API.STREAM.NAMES', '$JS.API.STREAM.LIST', ...STREAM_INFO],
+  provisioner: [
+    ...[EVENTS_STREAM, AUDIT_STREAM].flatMap((s) => [
+      `$JS.API.STREAM.CREATE.${s}`,
+      `$JS.API.STREAM.UPDATE.${s}`,
+    ]),
+    ...STREAM_INFO,
+  ],
+};
+
+/** The rights of every NATS user (DESIGN section 4). */
+export function busRights(user: BusUser): BusRights {
+  const asks = ENDPOINTS.filter((e) => e.callers.includes(user)).map((e) => e.subject);
+  const answers = ENDPOINTS.filter((e) => e.server === user).map((e) => `${e.subject} ${user}`);
+  const replies = replyPrefixes(user).map((prefix) => `${prefix}>`);
+  return {
+    publish: [...asks, ...replies, ...OWN_PUBLISH[user]],
+    subscribe: [`${inboxPrefix(user)}.>`, ...answers, ...(SERVICES.has(user) ? ['$SRV.>'] : [])],
+  };
+}
+
+/** All users with their rights. */
+export function allBusRights(): ReadonlyMap<BusUser, BusRights> {
+  return new Map(BUS_USERS.map((user) => [user, busRights(user)]));
+}

@@ -1,0 +1,35 @@
+import { randomBytes } from 'node:crypto';
+
+/** What travels with every call: the W3C trace context and the moment after which nobody waits for the answer. */
+export type Call = {
+  traceparent: string;
+  /** Milliseconds on this process's `performance.now()` clock; two machines' clocks are never compared. */
+  deadlineMs: number;
+};
+
+const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/u;
+
+/** Starts a call here: a new trace, `budgetMs` milliseconds from now. */
+export function startCall(budgetMs: number, traceparent?: string): Call {
+  return { traceparent: childTraceparent(traceparent), deadlineMs: performance.now() + budgetMs };
+}
+
+/** Milliseconds left of a call, never below 0. */
+export function remainingMs(call: Call): number {
+  return Math.max(0, Math.floor(call.deadlineMs - performance.now()));
+}
+
+/** A new span in the given trace; a missing or malformed parent starts a new trace (W3C Trace Context, level 1). */
+export function childTraceparent(parent?: string): string {
+  const match = parent === undefined ? null : TRACEPARENT.exec(parent);
+  const known =
+    match?.[1] !== undefined && !/^0+$/u.test(match[1]) && match[2] !== undefined && !/^0+$/u.test(match[2]);
+  const traceId = known ? match[1] : randomBytes(16).toString('hex');
+  const flags = known ? match[3] : '01';
+  return `00-${traceId}-${randomBytes(8).toString('hex')}-${flags}`;
+}
+
+/** The trace id of a traceparent, for logs. */
+export function traceIdOf(traceparent: string): string {
+  return TRACEPARENT.exec(traceparent)?.[1] ?? 'none';
+}
