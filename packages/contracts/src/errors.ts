@@ -4,6 +4,9 @@
  */
 export const ERROR_CODES = [
   'bad_request',
+  /** Well formed, but its content is refused. */
+  'unprocessable',
+  'method_not_allowed',
   'unauthorized',
   'forbidden',
   'not_found',

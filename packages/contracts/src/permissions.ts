@@ -1,5 +1,6 @@
 import { AUDIT_STREAM, auditSubject } from './audit.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
+import { estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import * as kms from './kms.ts';
 import { mergerExplain } from './merger.ts';
@@ -17,6 +18,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsRevokeIdentity,
   kms.kmsJwks,
   mergerExplain,
+  estateRegisterMinion,
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
