@@ -139,12 +139,25 @@ async function searchRedis({ stack }: TestStack): Promise<string[]> {
   try {
     const traces: string[] = [];
     for (const key of await admin.keys('*')) {
-      const dump = await admin.dumpBuffer(key);
-      if (dump !== null) traces.push(...findTraces(`redis ${key}`, dump, SECRETS));
+      traces.push(...findTraces(`redis ${key}`, await readKey(admin, key), SECRETS));
     }
     const slow = JSON.stringify(await admin.call('SLOWLOG', 'GET', '100'));
     return [...traces, ...findTraces('redis slowlog', Buffer.from(slow), SECRETS)];
   } finally {
     admin.disconnect();
   }
+}
+
+/** Read by type: a dump is compressed, and would hide what it holds. */
+async function readKey(admin: Redis, key: string): Promise<Buffer> {
+  const read: Readonly<Record<string, () => Promise<unknown>>> = {
+    string: () => admin.get(key),
+    list: () => admin.lrange(key, 0, -1),
+    stream: () => admin.xrange(key, '-', '+'),
+    hash: () => admin.hgetall(key),
+  };
+  const type = await admin.type(key);
+  const found = read[type];
+  assert.ok(found !== undefined || type === 'none', `${key} has the unexpected type ${type}`);
+  return Buffer.from(JSON.stringify((await found?.()) ?? null));
 }
