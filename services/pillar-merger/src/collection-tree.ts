@@ -34,6 +34,7 @@ function parentOf(
 ): CollectionRecord | undefined {
   if (record.parentId === undefined) return undefined;
   const parent = byId.get(record.parentId);
-  if (parent === undefined) throw new ColonnadeError('internal', 'a collection has a parent that does not exist');
+  if (parent === undefined)
+    throw new ColonnadeError('internal', 'a collection has a parent that does not exist');
   return parent;
 }

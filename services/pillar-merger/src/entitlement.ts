@@ -34,7 +34,9 @@ function isEntitled(env: string, { master, tree }: Asker, branches: ReadonlySet<
     case 'plain':
       return env === BASE_ENV || master.envs.includes(env);
     case 'collection':
-      return branches.has(parsed.collectionId) && isOwner(parsed.userSub, tree.get(parsed.collectionId)?.owner);
+      return (
+        branches.has(parsed.collectionId) && isOwner(parsed.userSub, tree.get(parsed.collectionId)?.owner)
+      );
     case 'task':
       // A live task that targets the minion will be allowed here, once the estate knows tasks.
       return false;

@@ -60,7 +60,9 @@ function collectionsPiece(records: readonly CollectionRecord[] | undefined): rea
 const ENTRY_BYTES = 64;
 
 function scopeBytes(scope: string, records: readonly PillarRecord[]): number {
-  const rows = records.map((r) => 12 * ENTRY_BYTES + 2 * (r.name.length + r.tgtId.length) + valueBytes(r.value));
+  const rows = records.map(
+    (r) => 12 * ENTRY_BYTES + 2 * (r.name.length + r.tgtId.length) + valueBytes(r.value),
+  );
   return rows.reduce((sum, bytes) => sum + bytes, 4 * ENTRY_BYTES + 2 * scope.length);
 }
 
@@ -68,5 +70,8 @@ function valueBytes(value: Value): number {
   if (typeof value === 'string') return 16 + 2 * value.length;
   if (typeof value !== 'object' || value === null) return 16;
   if (Array.isArray(value)) return value.reduce<number>((sum, item) => sum + valueBytes(item), 32);
-  return Object.entries(value).reduce((sum, [key, item]) => sum + 2 * key.length + valueBytes(item), ENTRY_BYTES);
+  return Object.entries(value).reduce(
+    (sum, [key, item]) => sum + 2 * key.length + valueBytes(item),
+    ENTRY_BYTES,
+  );
 }

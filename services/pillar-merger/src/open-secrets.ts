@@ -1,23 +1,24 @@
 import {
   type Call,
   ColonnadeError,
-  decodeTree,
-  type Enc,
   type ErrorCode,
-  kmsOpenForMerger,
+  hasEncMarker,
+  type kmsOpenForMerger,
   LIMITS,
   toColonnadeError,
-  zEnc,
 } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
-import type { Value } from '@colonnade/value';
+import { canonicalBytes, type Value } from '@colonnade/value';
 import type { z } from 'zod';
 import type { Merged } from './merge.ts';
 
 type OpenRequest = z.output<typeof kmsOpenForMerger.request>;
 type OpenItem = OpenRequest['items'][number];
 /** Asks crypto-kms to open one batch. */
-export type AskKms = (request: OpenRequest, call: Call) => Promise<z.output<typeof kmsOpenForMerger.response>>;
+export type AskKms = (
+  request: OpenRequest,
+  call: Call,
+) => Promise<z.output<typeof kmsOpenForMerger.response>>;
 
 /** Who a merge is for; the KMS checks the token itself. */
 export type OpenFor = { token: string; master: string; minionId: string };
@@ -41,7 +42,12 @@ export async function openSecrets(
   const batches = splitBatches(sealed.map((record) => ({ record, item: itemOf(record) })));
   await Promise.all(
     batches.map(async (batch) => {
-      const values = await openBatch(batch.map(({ item }) => item), who, ask, call);
+      const values = await openBatch(
+        batch.map(({ item }) => item),
+        who,
+        ask,
+        call,
+      );
       batch.forEach(({ record }, i) => void opened.set(record, values[i] as Value));
     }),
   );
@@ -82,24 +88,12 @@ export function kmsError(error: ColonnadeError): ColonnadeError {
   return new ColonnadeError(code, `crypto-kms does not open the secrets: ${error.code}`, { cause: error });
 }
 
-/** Sealed values do not change, so that each is decoded once. */
-const decoded = new WeakMap<PillarRecord, Enc>();
-
 function itemOf(record: PillarRecord): OpenItem {
-  const { tgtType, tgtId, pillarenv, name } = record;
-  return { context: { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name }, enc: encOf(record) };
-}
-
-function encOf(record: PillarRecord): Enc {
-  const known = decoded.get(record);
-  if (known !== undefined) return known;
-  try {
-    const enc = decodeTree(zEnc, record.value);
-    decoded.set(record, enc);
-    return enc;
-  } catch (thrown) {
-    throw new ColonnadeError('kms_refused', 'a secret is not stored in its sealed form', { cause: thrown });
+  if (!hasEncMarker(record.value)) {
+    throw new ColonnadeError('kms_refused', 'a secret is not stored in its sealed form');
   }
+  const { tgtType, tgtId, pillarenv, name } = record;
+  return { context: { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name }, enc: record.value };
 }
 
 /** Splits by both limits of a batch; an opened value is shorter than its sealed form, so the answers fit as well. */
@@ -120,8 +114,20 @@ export function splitBatches<T extends { item: OpenItem }>(entries: readonly T[]
   return batches;
 }
 
-/** An upper bound: a byte of a text takes at most six as JSON. */
 function itemBytes({ context, enc }: OpenItem): number {
-  const texts = context.tgt_id.length + context.pillarenv.length + context.name.length + enc.$enc.kid.length;
-  return enc.$enc.ct_b64.length + 6 * 3 * texts + 1024;
+  const texts = context.tgt_id.length + context.pillarenv.length + context.name.length;
+  return encBytes(enc) + MAX_JSON_BYTES_PER_UNIT * texts + ITEM_FRAME_BYTES;
+}
+
+const MAX_JSON_BYTES_PER_UNIT = 6;
+const ITEM_FRAME_BYTES = 256;
+
+/** Stored records do not change, so that each sealed form is measured once. */
+const measured = new WeakMap<object, number>();
+
+function encBytes(enc: Value): number {
+  if (typeof enc !== 'object' || enc === null) return 0;
+  const bytes = measured.get(enc) ?? canonicalBytes(enc).length;
+  measured.set(enc, bytes);
+  return bytes;
 }

@@ -12,11 +12,18 @@ export const BASE_ENV = 'base';
  * the minion's collections in their order, each under the owner of its tree.
  * @throws ColonnadeError `bad_request` for more environments than LIMITS.envsPerRequest
  */
-export function resolveEnvs(pillarenv: string, minion: MinionRecord, tree: CollectionTree): readonly string[] {
+export function resolveEnvs(
+  pillarenv: string,
+  minion: MinionRecord,
+  tree: CollectionTree,
+): readonly string[] {
   if (pillarenv === AUTO_ENV) return [BASE_ENV, ...minion.collections.map((id) => ownEnv(id, tree))];
   const envs = pillarenv.split(',');
   if (envs.length > LIMITS.envsPerRequest) {
-    throw new ColonnadeError('bad_request', `pillarenv names more than ${LIMITS.envsPerRequest} environments`);
+    throw new ColonnadeError(
+      'bad_request',
+      `pillarenv names more than ${LIMITS.envsPerRequest} environments`,
+    );
   }
   return envs;
 }

@@ -1,14 +1,22 @@
 import { createHash } from 'node:crypto';
-import { BRIDGE_AUDIENCE, ColonnadeError, IDENTITY_ISSUER, masterSubject } from '@colonnade/contracts';
+import {
+  BRIDGE_AUDIENCE,
+  ColonnadeError,
+  IDENTITY_ISSUER,
+  MASTER_TOKEN_TYP,
+  masterSubject,
+} from '@colonnade/contracts';
 import { errors, jwtVerify } from 'jose';
 import type { KeySet } from './jwks.ts';
 
-/** Checks a master's token. @throws ColonnadeError `unauthorized`, `forbidden` (another master's), `kms_unavailable` */
+/** Checks a master's token. @throws ColonnadeError `unauthorized`, `kms_unavailable` */
 export type VerifyToken = (token: string, master: string) => Promise<{ tokenId: string }>;
 
 type Verified = { master: string; tokenId: string; expiresAtMs: number; generation: number };
 
 const MAX_REMEMBERED = 1000;
+/** Seconds by which this host's clock may be behind the one the token was made on. */
+const SKEW_S = 5;
 
 /**
  * A verifier for the tokens crypto-kms signs for logical masters. A signature is checked once per token and key set;
@@ -27,7 +35,7 @@ export function createTokenVerifier(keys: KeySet, now: () => number = Date.now):
       remembered.set(digest, verified);
     }
     if (verified.master !== masterSubject(master)) {
-      throw new ColonnadeError('forbidden', 'the token is of another master');
+      throw new ColonnadeError('unauthorized', 'the token is of another master');
     }
     return { tokenId: verified.tokenId };
   };
@@ -39,7 +47,9 @@ async function verify(token: string, keys: KeySet, nowMs: number): Promise<Verif
       algorithms: ['EdDSA'],
       issuer: IDENTITY_ISSUER,
       audience: BRIDGE_AUDIENCE,
+      typ: MASTER_TOKEN_TYP,
       requiredClaims: ['exp', 'sub', 'jti'],
+      clockTolerance: SKEW_S,
       currentDate: new Date(nowMs),
     });
     return {
