@@ -14,6 +14,9 @@ export type RealBus = AsyncDisposable & {
   as(user: BusUser): Promise<Bus>;
   /** As someone who stole a user's password connects: the plain client, nothing of ours in between. */
   raw(user: BusUser, options?: { inboxPrefix?: string }): Promise<NatsConnection>;
+  /** A connection that may do everything, which no user of Colonnade may: to see what is in the streams. */
+  witness(): Promise<NatsConnection>;
+  passwordOf(user: BusUser): string;
 };
 
 /** A real nats-server with all users, their rights and both streams. */
@@ -22,13 +25,14 @@ export async function startRealBus(): Promise<RealBus> {
     BusUser,
     string
   >;
+  const witnessPassword = randomBytes(12).toString('hex');
   const configText = renderNatsConfig({
     host: '127.0.0.1',
     port: -1,
     passwords,
     syncAlways: false,
     maxFileBytes: 64 * 1024 * 1024,
-  });
+  }).replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
   const nats = await natsForTests({ configText });
   const open: AsyncDisposable[] = [];
   const as = async (user: BusUser) => {
@@ -61,6 +65,12 @@ export async function startRealBus(): Promise<RealBus> {
       open.push({ [Symbol.asyncDispose]: () => connection.close() });
       return connection;
     },
+    async witness() {
+      const connection = await connect({ servers: nats.url, user: 'witness', pass: witnessPassword });
+      open.push({ [Symbol.asyncDispose]: () => connection.close() });
+      return connection;
+    },
+    passwordOf: (user) => passwords[user],
     async [Symbol.asyncDispose]() {
       for (const one of open.reverse()) await one[Symbol.asyncDispose]();
       await nats[Symbol.asyncDispose]();
