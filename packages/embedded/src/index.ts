@@ -1,1 +1,10 @@
-export * from './servers/index.ts';
+export { type ApiAnswer, type ApiClient, createApiClient } from './api-client.ts';
+export {
+  type AskBridge,
+  type BridgeClient,
+  type BridgeClientOptions,
+  connectBridge,
+} from './bridge-client.ts';
+export { admitMaster, loadSample, type MasterCredentials, registerMaster } from './sample/load.ts';
+export type { ServiceProcess } from './service-process.ts';
+export { type Stack, type StackOptions, startStack } from './stack.ts';

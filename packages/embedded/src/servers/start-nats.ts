@@ -6,7 +6,7 @@ import { type RunningServer, superviseServer, waitReady } from './supervise.ts';
 export type NatsOptions = {
   /** The program, from `findNatsServer`. */
   binary: string;
-  /** Users, rights and limits. The address, the port and the store's folder are set here and win over it. */
+  /** Users, rights and limits. It names no store_dir; address and port are set here and win over it. */
   configText: string;
   /** For the configuration file and the log. */
   dir: string;
