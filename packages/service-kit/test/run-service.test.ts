@@ -22,7 +22,8 @@ function run(start: string): { child: ChildProcess; output: () => string } {
 }
 
 async function exitOf(child: ChildProcess): Promise<number | null> {
-  const [code] = (await once(child, 'exit')) as [number | null];
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  assert.equal(signal, null);
   return code;
 }
 
