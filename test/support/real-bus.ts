@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { type Bus, connectBus, renderNatsConfig } from '@colonnade/bus';
 import { BUS_USERS, type BusUser, inboxPrefix } from '@colonnade/contracts';
-import { findNatsServer, type NatsServer, startNats } from '@colonnade/embedded/servers';
+import type { NatsServer } from '@colonnade/embedded/servers';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
+
+import { natsForTests } from './servers.ts';
 
 export const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
@@ -15,24 +14,26 @@ export type RealBus = AsyncDisposable & {
   as(user: BusUser): Promise<Bus>;
   /** As someone who stole a user's password connects: the plain client, nothing of ours in between. */
   raw(user: BusUser, options?: { inboxPrefix?: string }): Promise<NatsConnection>;
+  /** A connection that may do everything, which no user of Colonnade may: to see what is in the streams. */
+  witness(): Promise<NatsConnection>;
+  passwordOf(user: BusUser): string;
 };
 
 /** A real nats-server with all users, their rights and both streams. */
 export async function startRealBus(): Promise<RealBus> {
-  const dir = await mkdtemp(path.join(tmpdir(), 'colonnade-bus-'));
   const passwords = Object.fromEntries(BUS_USERS.map((u) => [u, randomBytes(12).toString('hex')])) as Record<
     BusUser,
     string
   >;
-  const { path: binary } = await findNatsServer({ report: () => {} });
+  const witnessPassword = randomBytes(12).toString('hex');
   const configText = renderNatsConfig({
     host: '127.0.0.1',
     port: -1,
     passwords,
     syncAlways: false,
     maxFileBytes: 64 * 1024 * 1024,
-  });
-  const nats = await startNats({ binary, configText, dir });
+  }).replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
+  const nats = await natsForTests({ configText });
   const open: AsyncDisposable[] = [];
   const as = async (user: BusUser) => {
     const bus = await connectBus({
@@ -64,10 +65,15 @@ export async function startRealBus(): Promise<RealBus> {
       open.push({ [Symbol.asyncDispose]: () => connection.close() });
       return connection;
     },
+    async witness() {
+      const connection = await connect({ servers: nats.url, user: 'witness', pass: witnessPassword });
+      open.push({ [Symbol.asyncDispose]: () => connection.close() });
+      return connection;
+    },
+    passwordOf: (user) => passwords[user],
     async [Symbol.asyncDispose]() {
       for (const one of open.reverse()) await one[Symbol.asyncDispose]();
       await nats[Symbol.asyncDispose]();
-      await rm(dir, { recursive: true, force: true });
     },
   };
 }

@@ -41,6 +41,22 @@ ${users}
 `;
 }
 
+/** The configuration of infra/nats: passwords from the server's environment, `NATS_PASSWORD_PILLAR_API` and so on. */
+export function renderProductionNatsConfig(): string {
+  const passwords = Object.fromEntries(
+    BUS_USERS.map((user) => [user, `$NATS_PASSWORD_${user.toUpperCase().replaceAll('-', '_')}`]),
+  ) as Record<BusUser, string>;
+  const gib = 1024 ** 3;
+  return renderNatsConfig({
+    host: '0.0.0.0',
+    port: 4222,
+    storeDir: '/var/lib/nats/jetstream',
+    passwords,
+    syncAlways: true,
+    maxFileBytes: 16 * gib,
+  });
+}
+
 function renderUser(user: BusUser, password: string): string {
   const rights = busRights(user);
   const list = (subjects: readonly string[]) => subjects.map((s) => `\n            ${quote(s)}`).join('');

@@ -183,6 +183,8 @@ export type Lease = { name: string; holder: string; fence: number; expiresAtMs: 
 export interface EstateReader extends AsyncDisposable {
   /** Reads one snapshot. Throws `unavailable` when the store cannot answer. */
   snapshot(query: EstateQuery): Promise<EstateSnapshot>;
+  /** Every master: the mergers read one Redis stream for each. */
+  listMasters(): Promise<readonly MasterRecord[]>;
   /** Rejects with `unavailable` when the store cannot answer. */
   ping(): Promise<void>;
 }
@@ -208,7 +210,6 @@ export interface EstateStore extends EstateReader {
   /** Root first, the collection itself last (seed 000, get_ancestors_ids include_self); empty when unknown. */
   getBranch(id: string): Promise<readonly CollectionRecord[]>;
   getMaster(id: string): Promise<MasterRecord | undefined>;
-  listMasters(): Promise<readonly MasterRecord[]>;
   getMinion(master: string, id: string): Promise<MinionRecord | undefined>;
   listMinions(
     filter: { master?: string; collection?: string },

@@ -34,9 +34,16 @@ export async function runService(options: {
   }
 }
 
+/** Keeps the process alive until then, also while none of its sockets is open. */
 function stopSignal(): Promise<string> {
+  const alive = setInterval(() => {}, 2 ** 30);
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => resolve(signal));
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      process.once(signal, () => {
+        clearInterval(alive);
+        resolve(signal);
+      });
+    }
   });
 }
 

@@ -54,9 +54,12 @@ function writeObject(object: object, depth: number): string {
   return `${text}}`;
 }
 
+/** What needs an escape or a closer look. */
+const SPECIAL = /["\\\x00-\x1f\ud800-\udfff]/;
+
 // For a single well-formed text, JSON.stringify and Python escape the same characters in the same way.
 function quote(text: string): string {
-  return JSON.stringify(checkText(text));
+  return SPECIAL.test(text) ? JSON.stringify(checkText(text)) : `"${text}"`;
 }
 
 /** Sorts by code point, in place. */

@@ -37,7 +37,10 @@ export function depthLimit(limits: Limits | undefined): number {
   return Math.min(limits?.maxDepth ?? DEFAULT_DEPTH, DEPTH_CEILING);
 }
 
-/** An object without a prototype. */
+/**
+ * An object without a prototype. Not `Object.create(null)`: V8 makes that one a hash table from the start, which is
+ * larger, and about ten times slower to list the keys of.
+ */
 export function emptyObject(): ValueObject {
-  return Object.create(null) as ValueObject;
+  return Object.setPrototypeOf({}, null) as ValueObject;
 }

@@ -7,6 +7,9 @@ import { AMBIGUOUS, resolvePlain } from './yaml-plain.ts';
 /** Nodes and characters that all aliases of a text together may add. */
 const ALIAS_BUDGET = 100_000;
 
+/** Not printable, or (CR alone, NEL, LS, PS) a line break to YAML 1.1 or 1.2 and not to the other. */
+const REFUSED_CHARACTER = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\r(?!\n)/;
+
 interface Reading {
   readonly text: string;
   readonly maxDepth: number;
@@ -24,8 +27,8 @@ interface Reading {
  */
 export function valueFromYaml(input: string | Uint8Array, limits?: Limits): Value {
   const text = readText(input, limits);
-  const unprintable = text.search(/[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ufeff]/);
-  if (unprintable >= 0) throw errorAt('syntax', 'a control character', text, unprintable);
+  const refused = text.search(REFUSED_CHARACTER);
+  if (refused >= 0) throw errorAt('syntax', 'a character that has to be written as an escape', text, refused);
   const document = parseDocument(text, {
     schema: 'failsafe',
     version: '1.2',
@@ -91,7 +94,7 @@ function readScalar(reading: Reading, scalar: Scalar, at: number): Value {
   if (scalar.type !== undefined && scalar.type !== Scalar.PLAIN) {
     // Escapes can make what the raw text cannot hold.
     if (!text.isWellFormed()) throw fail(reading, 'lone_surrogate', 'an escaped lone surrogate', at);
-    return text;
+    return endsInsideBlock(reading.text, scalar) ? text.replace(/\n$/, '') : text;
   }
   const value = inContext(reading, at, () => resolvePlain(scalar.source ?? text));
   if (value === AMBIGUOUS) {
@@ -99,6 +102,12 @@ function readScalar(reading: Reading, scalar: Scalar, at: number): Value {
     throw fail(reading, 'syntax', reason, at);
   }
   return value;
+}
+
+/** Whether a block scalar's last line has no line break, which the library adds; YAML 1.2.2 (8.1.1.2) and PyYAML don't. */
+function endsInsideBlock(text: string, scalar: Scalar): boolean {
+  if (scalar.type !== Scalar.BLOCK_LITERAL && scalar.type !== Scalar.BLOCK_FOLDED) return false;
+  return scalar.range?.[1] === text.length && text.slice(text.lastIndexOf('\n') + 1).trim() !== '';
 }
 
 /** Gives an error of a check that knows no place the place it was found at. */

@@ -8,16 +8,20 @@ import {
   zGrantClaims,
 } from '@colonnade/contracts';
 import { errors, jwtVerify } from 'jose';
+import type { z } from 'zod';
 import type { Reader, Readers } from './readers.ts';
 import type { UsedGrants } from './used-grants.ts';
 
+/** What came of a grant: without a refusal it was good, and is used up. The holder is known once the signature fits. */
+export type GrantUse = {
+  holder?: { sub: string; tokenId: string };
+  /** `unauthorized`, `forbidden` (the token lacks the right), or a fault of ours. */
+  refusal?: ColonnadeError;
+};
+
 export type Grants = {
-  /**
-   * Checks that a grant is good for exactly this, and uses it up.
-   * @returns whose it is
-   * @throws ColonnadeError `unauthorized`, `forbidden` (the token lacks the right)
-   */
-  use(grant: string, act: GrantAct, resource: string): Promise<{ sub: string; tokenId: string }>;
+  /** Checks that a grant is good for exactly this act on this resource, and uses it up. Never throws. */
+  use(grant: string, act: GrantAct, resource: string): Promise<GrantUse>;
 };
 
 const RIGHT_OF: Readonly<Record<GrantAct, (typeof READER_RIGHTS)[number]>> = {
@@ -34,18 +38,29 @@ const SKEW_S = 5;
 export function createGrants(readers: Readers, used: UsedGrants, nowS: () => number): Grants {
   return {
     async use(grant, act, resource) {
-      const { reader, claims } = await verifySignature(readers, grant, nowS());
-      if (claims.sub !== reader.sub) throw refuse("names another user than the API token's");
-      if (claims.act !== act) throw refuse('is for another act');
-      if (!equalSecretly(claims.res, resource)) throw refuse('is for another resource');
-      if (!reader.rights.includes(RIGHT_OF[act])) {
-        throw new ColonnadeError('forbidden', `the API token does not have the right "${RIGHT_OF[act]}"`);
+      const use: GrantUse = {};
+      try {
+        const { reader, claims } = await verifySignature(readers, grant, nowS());
+        use.holder = { sub: reader.sub, tokenId: reader.token_id };
+        checkPurpose(reader, claims, act, resource);
+        // Last: a grant that was refused for another reason is not used up.
+        if (!(await used.use(reader.token_id, claims.jti))) throw refuse('was used already');
+      } catch (thrown) {
+        use.refusal = toRefusal(thrown);
       }
-      // Last: a grant that was refused for another reason is not used up.
-      if (!(await used.use(reader.token_id, claims.jti))) throw refuse('was used already');
-      return { sub: reader.sub, tokenId: reader.token_id };
+      return use;
     },
   };
+}
+
+type GrantClaims = z.output<typeof zGrantClaims>;
+
+function checkPurpose(reader: Reader, claims: GrantClaims, act: GrantAct, resource: string): void {
+  if (claims.sub !== reader.sub) throw refuse("names another user than the API token's");
+  if (claims.act !== act) throw refuse('is for another act');
+  if (!equalSecretly(claims.res, resource)) throw refuse('is for another resource');
+  if (reader.rights.includes(RIGHT_OF[act])) return;
+  throw new ColonnadeError('forbidden', `the API token does not have the right "${RIGHT_OF[act]}"`);
 }
 
 async function verifySignature(readers: Readers, grant: string, nowS: number) {
@@ -57,24 +72,20 @@ async function verifySignature(readers: Readers, grant: string, nowS: number) {
       throw refuse('is signed by an API token that has expired');
     return createSecretKey(reader.grant_key_hex, 'hex');
   };
-  try {
-    const { payload } = await jwtVerify(grant, keyOf, {
-      algorithms: ['HS256'],
-      audience: GRANT_AUDIENCE,
-      requiredClaims: ['iat', 'exp'],
-      clockTolerance: SKEW_S,
-      // Refuses an `iat` in the future as well as one that is too old.
-      maxTokenAge: GRANT_LIFETIME_S,
-      currentDate: new Date(nowS * 1000),
-    });
-    const claims = zGrantClaims.safeParse(payload);
-    if (!claims.success) throw refuse('has a wrong or missing claim');
-    if ((payload.exp as number) - (payload.iat as number) > GRANT_LIFETIME_S)
-      throw refuse(`lives longer than ${GRANT_LIFETIME_S} s`);
-    return { reader: reader as Reader, claims: claims.data };
-  } catch (thrown) {
-    throw toRefusal(thrown);
-  }
+  const { payload } = await jwtVerify(grant, keyOf, {
+    algorithms: ['HS256'],
+    audience: GRANT_AUDIENCE,
+    requiredClaims: ['iat', 'exp'],
+    clockTolerance: SKEW_S,
+    // Refuses an `iat` in the future as well as one that is too old.
+    maxTokenAge: GRANT_LIFETIME_S,
+    currentDate: new Date(nowS * 1000),
+  });
+  const claims = zGrantClaims.safeParse(payload);
+  if (!claims.success || reader === undefined) throw refuse('has a wrong or missing claim');
+  if ((payload.exp ?? 0) - (payload.iat ?? 0) > GRANT_LIFETIME_S)
+    throw refuse(`lives longer than ${GRANT_LIFETIME_S} s`);
+  return { reader: reader as Reader, claims: claims.data };
 }
 
 function equalSecretly(a: string, b: string): boolean {

@@ -9,8 +9,14 @@ export const zCollectionName = z
   .string()
   .min(1, 'collection name is empty')
   .refine((s) => s.isWellFormed(), 'collection name holds a lone surrogate')
-  .refine((s) => Buffer.byteLength(s) <= LIMITS.nameBytes, `collection name is longer than ${LIMITS.nameBytes} bytes`)
-  .refine((s) => !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u.test(s), 'collection name holds a control character');
+  .refine(
+    (s) => Buffer.byteLength(s) <= LIMITS.nameBytes,
+    `collection name is longer than ${LIMITS.nameBytes} bytes`,
+  )
+  .refine(
+    (s) => !/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/u.test(s),
+    'collection name holds a control character',
+  );
 
 /** `POST /collections`. The owner of a child is its parent's; of a root the caller, unless an admin names another. */
 export const zCollectionCreate = z.strictObject({
@@ -24,7 +30,10 @@ export type CollectionCreate = z.infer<typeof zCollectionCreate>;
 /** `PATCH /collections/{id}`: rename, move (`parent_id: null` makes it a root), or both. */
 export const zCollectionPatch = z
   .strictObject({ name: zCollectionName.optional(), parent_id: zCollectionId.nullable().optional() })
-  .refine((patch) => patch.name !== undefined || patch.parent_id !== undefined, 'nothing to change: name or parent_id');
+  .refine(
+    (patch) => patch.name !== undefined || patch.parent_id !== undefined,
+    'nothing to change: name or parent_id',
+  );
 
 export const zCollectionView = z.strictObject({
   id: z.string(),

@@ -22,7 +22,9 @@ export const zProblem = z.strictObject({
 export type Problem = z.infer<typeof zProblem>;
 
 /** RFC 3339 in UTC with milliseconds. */
-export const zTime = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u, 'must be an RFC 3339 time in UTC');
+export const zTime = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u, 'must be an RFC 3339 time in UTC');
 
 /** Where the next page begins; opaque to clients. */
 export const zCursor = z.string().min(1, 'cursor is empty').max(1024, 'cursor is too long');

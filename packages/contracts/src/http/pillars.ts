@@ -75,4 +75,9 @@ export const zPillarVersions = z.strictObject({
 });
 
 /** `POST /pillars/{pid}/reveal` */
-export const zPillarReveal = z.strictObject({ pid: z.string(), name: z.string(), value: zValue, clock: int() });
+export const zPillarReveal = z.strictObject({
+  pid: z.string(),
+  name: z.string(),
+  value: zValue,
+  clock: int(),
+});

@@ -17,6 +17,7 @@ export type ReadConnection = {
 
 export function createReadConnection(path: string, busyTimeoutMs: number): ReadConnection {
   let db: Db | undefined;
+  let seen: Clock | undefined;
   let closed = false;
   const drop = () => {
     const old = db;
@@ -29,7 +30,11 @@ export function createReadConnection(path: string, busyTimeoutMs: number): ReadC
       try {
         if (db !== undefined) dropReplaced(db, drop);
         db ??= openReadOnly(path, busyTimeoutMs);
-        return readTransaction(db, run);
+        return readTransaction(db, (open, clock) => {
+          checkForward(seen, clock);
+          seen = clock;
+          return run(open, clock);
+        });
       } catch (thrown) {
         const error = toStoreError(thrown);
         if (error.code === 'unavailable' || error.code === 'misconfigured' || error.code === 'internal')
@@ -50,6 +55,18 @@ function dropReplaced(db: Db, drop: () => void): void {
   } catch {
     drop();
   }
+}
+
+/**
+ * A clock that went back is a backup put in place without a new incarnation: its ticks will come again with other
+ * contents, so nothing of it can be told from what was read before.
+ */
+function checkForward(seen: Clock | undefined, now: Clock): void {
+  if (seen === undefined || seen.incarnation !== now.incarnation || seen.tick <= now.tick) return;
+  throw new ColonnadeError(
+    'unavailable',
+    'the clock of the estate went back: a restore needs a new incarnation',
+  );
 }
 
 function openReadOnly(path: string, busyTimeoutMs: number): Db {

@@ -61,6 +61,9 @@ export async function openSqliteReader(options: { path: string }): Promise<Estat
     async snapshot(query) {
       return connection.read((db, clock) => readSnapshot(db, clock, query));
     },
+    async listMasters() {
+      return connection.read((db) => reads.listMasters(db));
+    },
     async ping() {
       connection.read(() => undefined);
     },
