@@ -9,8 +9,6 @@ export { admitMaster, loadSample, type MasterCredentials, registerMaster } from 
 export {
   type ServiceOptions,
   type ServiceProcess,
-  type ServiceProcess,
-  startService,
   startService,
 } from './service-process.ts';
 export { type Stack, type StackOptions, startStack } from './stack.ts';
