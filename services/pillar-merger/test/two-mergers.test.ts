@@ -22,6 +22,13 @@ test('two mergers, one killed in the middle: every request gets one correct repl
   const mergers = [await world.startMerger(), await world.startMerger()];
   for (const { url } of mergers) await waitFor('ready', async () => (await fetch(`${url}/readyz`)).ok);
 
+  // A slow answer is not a dead merger: nobody takes it over, however long it takes.
+  await world.kms.kill('SIGSTOP');
+  const slow = await master.client.ask({ minionId: 'web-1', pillarenv: 'auto', ttlMs: 2500 });
+  await world.kms.kill('SIGCONT');
+  assert.equal(outcomeOf(slow), 'kms_unavailable');
+  for (const { logFile } of mergers) assert.doesNotMatch(await readFile(logFile, 'utf8'), /taken over/u);
+
   const ids = new Set<string>();
   const counts = { ok: 0, error: 0, none: 0 };
   let sent = 0;
