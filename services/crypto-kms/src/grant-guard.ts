@@ -4,7 +4,7 @@ import type { Grants } from './grants.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
 /** What a grant has to be good for, and how that reads on record. */
-export type Guarded = {
+type Guarded = {
   endpoint: Endpoint;
   act: GrantAct;
   grant: string;
