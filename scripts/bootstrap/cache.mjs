@@ -1,9 +1,9 @@
 // Where tools are kept between runs, and how two runs at once share that place.
+import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import process from 'node:process';
 import { StepError } from './steps.mjs';
 
 /**
@@ -54,7 +54,7 @@ export function resolveCache(root, env) {
  */
 export async function installOnce(dir, build) {
   if (existsSync(dir)) return;
-  const partial = `${dir}.${process.pid}.${Date.now()}.partial`;
+  const partial = `${dir}.${randomUUID()}.partial`;
   try {
     await mkdir(partial, { recursive: true });
     await build(partial);

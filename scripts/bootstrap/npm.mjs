@@ -72,7 +72,7 @@ export async function runInstaller([command = '', ...args], { cwd, env }) {
         new StepError(`"${shown}" ${reason}`, {
           where: cwd,
           detail: output.split('\n').slice(-25).join('\n'),
-          fix: 'Check that the package registry can be reached (proxy, certificates), then run the same command again.',
+          fix: 'If it is that the package registry was not reached: check network, proxy, certificates. Then run it again.',
         }),
       );
     const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs });

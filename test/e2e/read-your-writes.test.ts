@@ -10,7 +10,7 @@ const root = { tgt_type: 'root' };
 describe('a merge that starts after a write was acknowledged returns that write, on every merger', () => {
   let stack: TestStack;
   let bridge: BridgeClient;
-  const stale = 0;
+  let stale = 0;
 
   before(async () => {
     stack = await stackForTests({ mergers: 2 });

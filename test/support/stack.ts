@@ -75,7 +75,7 @@ export function writeEstate(api: ApiClient) {
     async minion(master: string, id: string, collections: readonly string[]) {
       const path = `/masters/${master}/minions/${encodeURIComponent(id)}`;
       const now = await api.send('GET', path);
-      const condition =
+      const condition: Record<string, string> =
         now.status === 200 ? { 'if-match': now.headers.get('etag') ?? '' } : { 'if-none-match': '*' };
       return plain(
         (await api.call('PUT', path, fromPlain({ collections: [...collections] }), condition)).value,

@@ -92,7 +92,6 @@ export function masterAclRules(master: string, password: string): readonly strin
     '-@all',
     ...['fcall', 'xadd', 'xlen', 'exists', 'blpop', 'lpop', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
     '+client|setname',
-    '+client|setinfo',
     `~${request}`,
     `~${bridgeReplyKey(master, '*')}`,
     `%R~${BRIDGE_ALIVE_KEY}`,
@@ -130,17 +129,7 @@ export function mergerAclRules(password: string): readonly string[] {
       'hgetall',
       'hkeys',
     ],
-    ...[
-      'hello',
-      'auth',
-      'ping',
-      'info',
-      'config|get',
-      'client|setname',
-      'client|setinfo',
-      'client|id',
-      'client|unblock',
-    ],
+    ...['hello', 'auth', 'ping', 'info', 'config|get', 'client|setname', 'client|id', 'client|unblock'],
   ];
   return [
     'reset',

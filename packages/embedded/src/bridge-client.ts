@@ -1,5 +1,4 @@
 import {
-  BRIDGE_ALIVE_KEY,
   BRIDGE_EVENT,
   BRIDGE_FN_REQUEST,
   type BridgeReply,
@@ -61,9 +60,8 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
   const all = new Set<Redis>([commands]);
 
   const sendRaw = async (payload: string) => {
-    const keys = [bridgeRequestKey(master), BRIDGE_ALIVE_KEY];
     const id = await commands
-      .fcall(BRIDGE_FN_REQUEST, keys.length, ...keys, LIMITS.bridgeQueueLength, payload)
+      .fcall(BRIDGE_FN_REQUEST, 1, bridgeRequestKey(master), LIMITS.bridgeQueueLength, payload)
       .catch((thrown: unknown) => Promise.reject(fromRedisError(thrown)));
     return String(id);
   };

@@ -54,7 +54,7 @@ function mountSmallDisk(at: string) {
   const ballast = join(at, 'ballast');
   let isMounted = false;
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', at], { stdio: 'ignore' });
+    execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', at], { stdio: 'ignore' });
     isMounted = true;
     writeFileSync(ballast, Buffer.alloc(500_000));
   } catch {}
@@ -62,7 +62,7 @@ function mountSmallDisk(at: string) {
     isMounted,
     makeRoom: () => rmSync(ballast, { force: true }),
     [Symbol.dispose]: () => {
-      if (isMounted) execFileSync('umount', [at]);
+      if (isMounted) execFileSync('/bin/umount', [at]);
     },
   };
 }
@@ -134,6 +134,21 @@ describe('the estate file', () => {
     await assertRefused(reader.ping(), 'misconfigured', /schema 99/u);
   });
 
+  test('what changed is forgotten after the ticks it is kept for, and idempotent answers when they expire', async () => {
+    await using store = await openSqliteStore({ path, changeTicksKept: 5 });
+    for (let i = 0; i < 20; i++) await create(store, `p${i}`);
+    const idempotency = { scope: 's', fingerprint: 'f', response: null, expiresAtMs: Date.now() - 1 };
+    const event = { type: 't', subject: 's', data: null };
+    await store.write({ mutations: [], events: [event], by: 'ada', atMs: 1, idempotency });
+    await create(store, 'last');
+    const db = new DatabaseSync(path, { readOnly: true });
+    const counts = db
+      .prepare('SELECT (SELECT count(*) FROM changes) c, (SELECT count(*) FROM idempotency) i')
+      .get();
+    assert.deepEqual({ ...counts }, { c: 4, i: 0 });
+    db.close();
+  });
+
   test('a database of something else is refused', async () => {
     mkdirSync(join(folder, 'data'));
     const db = new DatabaseSync(path);
@@ -173,22 +188,21 @@ describe('the estate file', () => {
       /disk .* is full/u,
     );
     assert.ok(full.cause instanceof Error);
-    const big = 'x'.repeat(1_000_000);
-    const outcomes = await Promise.allSettled([
-      create(store, 'a'),
-      create(store, 'big', big),
-      create(store, 'b'),
-    ]);
-    assert.deepEqual(
-      outcomes.map(({ status }) => status),
-      ['fulfilled', 'rejected', 'fulfilled'],
-    );
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    const pids = ['waits', 'a', 'big', 'b'];
+    const writes = pids.map((pid) => create(store, pid, pid === 'big' ? 'x'.repeat(1_000_000) : 'x'));
+    await look(store);
+    other.exec('ROLLBACK');
+    other.close();
+    const outcomes = (await Promise.allSettled(writes)).map(({ status }) => status);
+    assert.deepEqual(outcomes, ['fulfilled', 'fulfilled', 'rejected', 'fulfilled']);
     const seen = await look(store, ['base']);
     assert.deepEqual(
       seen.scopes.get('base')?.map(({ pid }) => pid),
-      ['a', 'b', 'small'],
+      ['a', 'b', 'small', 'waits'],
     );
-    assert.equal(seen.clock.tick, 3);
+    assert.equal(seen.clock.tick, 4);
   });
 
   test('a full disk refuses writes whole, and takes them again when there is room', async (t) => {

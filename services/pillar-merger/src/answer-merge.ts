@@ -40,8 +40,7 @@ async function planOrRegister(
   deps: MergeDeps,
   call: Call,
 ): Promise<{ clock: number; plan: MergedPlan }> {
-  const read = () =>
-    deps.estate.read(call, (view) => planMerge(view, { ...request, tokenId }, deps.policy));
+  const read = () => deps.estate.read(call, (view) => planMerge(view, { ...request, tokenId }, deps.policy));
   let { clock, result } = await read();
   if (result.kind === 'unknown_minion' && result.onUnknownMinion === 'register') {
     await deps.registerMinion(request, call);

@@ -89,7 +89,11 @@ function requestOf({ master, minionId }: Denial) {
     verb: 'get',
     requestURI: `/bridge/${encodeURIComponent(master)}/${encodeURIComponent(minionId ?? '')}`,
     user: { username: `master:${master}`, groups: ['colonnade:masters'] },
-    objectRef: { resource: 'pillars', namespace: master, ...(minionId === undefined ? {} : { name: minionId }) },
+    objectRef: {
+      resource: 'pillars',
+      namespace: master,
+      ...(minionId === undefined ? {} : { name: minionId }),
+    },
   };
 }
 

@@ -5,20 +5,26 @@ import { ColonnadeError } from '@colonnade/contracts';
 import { findOnPath, runCommand } from './tools.ts';
 
 /**
- * Unpacks a Debian package, and those it needs that the system lacks, below `dir`, and puts a starter with its
- * library path at `dir/bin/<name>`. Needs no root and leaves the system's own packages and lists as they are.
+ * Unpacks Debian packages, and those they need that the system lacks, below `dir`, and puts a starter for the
+ * program with its library path at `dir/bin/<name>`. Needs no root and leaves the system's packages and lists as
+ * they are.
  * @throws ColonnadeError `unavailable` when there is no apt, or no such package
  */
-export async function installDebian(name: string, dir: string, env: NodeJS.ProcessEnv): Promise<void> {
+export async function installDebian(
+  name: string,
+  packages: readonly string[],
+  dir: string,
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   for (const tool of ['apt-get', 'dpkg-deb', 'dpkg']) {
     if (findOnPath(tool, env).length === 0) throw new ColonnadeError('unavailable', `no ${tool} on the PATH`);
   }
   const downloads = path.join(dir, 'downloads');
   await mkdir(downloads);
   // The system's lists may be missing or so old that their packages are gone: then lists of our own, fetched now.
-  await download(name, downloads, [], env).catch(async () => {
+  await download(packages, downloads, [], env).catch(async () => {
     const lists = await fetchLists(path.join(dir, 'apt'), env);
-    await download(name, downloads, lists, env);
+    await download(packages, downloads, lists, env);
   });
   const root = path.join(dir, 'root');
   for (const file of (await readdir(downloads)).filter((entry) => entry.endsWith('.deb'))) {
@@ -29,15 +35,21 @@ export async function installDebian(name: string, dir: string, env: NodeJS.Proce
   await writeStarter(name, dir, await libraryDirs(root));
 }
 
-/** Downloads the package and what it needs: apt's own simulation says what that is. */
-async function download(name: string, into: string, aptOptions: readonly string[], env: NodeJS.ProcessEnv) {
+/** Downloads the packages, installed or not, and what they need: apt's own simulation says what is missing. */
+async function download(
+  wanted: readonly string[],
+  into: string,
+  aptOptions: readonly string[],
+  env: NodeJS.ProcessEnv,
+): Promise<void> {
   const plan = await runCommand(
     'apt-get',
-    ['install', '--simulate', '--no-install-recommends', '--reinstall', ...aptOptions, name],
+    ['install', '--simulate', '--no-install-recommends', '--reinstall', ...aptOptions, ...wanted],
     { env: { ...env, LC_ALL: 'C' } },
   );
   const packages = [...plan.matchAll(/^Inst (\S+)/gm)].map(([, found]) => found as string);
-  if (!packages.includes(name)) throw new ColonnadeError('unavailable', `apt knows no package ${name}`);
+  const lacking = wanted.filter((name) => !packages.includes(name));
+  if (lacking.length > 0) throw new ColonnadeError('unavailable', `apt has no ${lacking.join(', ')}`);
   await runCommand('apt-get', ['download', ...aptOptions, ...packages], { cwd: into, env });
 }
 

@@ -19,7 +19,7 @@ export async function findRedisServer(options: FindOptions): Promise<FoundServer
       {
         label: "Debian's packages",
         folder: `redis-server-debian-${process.arch}`,
-        install: (dir: string) => installDebian('redis-server', dir, env),
+        install: (dir: string) => installDebian('redis-server', ['redis-server', 'redis-tools'], dir, env),
       },
       brewWay('redis-server', env, 'redis'),
     ],

@@ -35,6 +35,8 @@ export function redisConfigText({ dir, aclFile, port, unixSocket, maxMemoryMb, e
     `maxmemory ${maxMemoryMb}mb`,
     'maxmemory-policy noeviction',
     extra,
+    // The launcher reads in the log when it is ready.
+    'loglevel notice',
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, writeFile } from 'node:fs/promises';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { startChild } from './child.ts';
 import { redisAclText, redisConfigText } from './redis-config.ts';
@@ -30,6 +30,7 @@ export type RedisServer = RunningServer & {
   readonly url: string;
   readonly host: string;
   readonly port: number;
+  readonly unixSocket: string | undefined;
   readonly adminUser: string;
   /** A secret: not for logs. */
   readonly adminPassword: string;
@@ -48,7 +49,7 @@ export async function startRedis(options: RedisOptions): Promise<RedisServer> {
   await mkdir(dir, { recursive: true });
   const acl = redisAclText(adminUser, adminPassword, options.aclUsers ?? []);
   await writeFile(path.join(dir, 'users.acl'), acl, { mode: 0o600 });
-  const start = (port: number) => launch(options, port, adminPassword);
+  const start = (port: number) => launch(options, port);
   const { child, port } = options.port
     ? { child: await start(options.port), port: options.port }
     : await startOnFreePort(start);
@@ -57,6 +58,7 @@ export async function startRedis(options: RedisOptions): Promise<RedisServer> {
     url: { value: `redis://${host}:${port}`, enumerable: true },
     host: { value: host, enumerable: true },
     port: { value: port, enumerable: true },
+    unixSocket: { value: options.unixSocket, enumerable: true },
     adminUser: { value: adminUser, enumerable: true },
     adminPassword: { value: adminPassword },
   }) as RedisServer;
@@ -75,31 +77,33 @@ async function startOnFreePort<T>(start: (port: number) => Promise<T>): Promise<
   }
 }
 
-async function launch(options: RedisOptions, port: number, adminPassword: string) {
+async function launch(options: RedisOptions, port: number) {
   const { dir, unixSocket, maxMemoryMb = 256, extraConfig = '' } = options;
   const configFile = path.join(dir, 'redis.conf');
   const aclFile = path.join(dir, 'users.acl');
   const text = redisConfigText({ dir, aclFile, port, unixSocket, maxMemoryMb, extra: extraConfig });
   await writeFile(configFile, text, { mode: 0o600 });
   const logFile = path.join(dir, 'redis.log');
+  const from = await sizeOf(logFile);
   const child = await startChild({ command: options.binary, args: [configFile], logFile });
-  await waitReady('redis-server', child, logFile, () => answers(port, adminPassword));
+  await waitReady('redis-server', child, logFile, () => saysReady(logFile, from));
   return child;
 }
 
-/** Whether our Redis answers: one that does not know our administrator is not ours. */
-async function answers(port: number, adminPassword: string): Promise<true | undefined> {
-  const socket = connect({ port, host });
-  try {
-    socket.setTimeout(1_000, () => socket.destroy(new Error('no answer')));
-    socket.write(`AUTH ${adminUser} ${adminPassword}\r\n`);
-    const [reply] = await once(socket, 'data');
-    return String(reply).startsWith('+OK') ? true : undefined;
-  } catch {
-    return undefined;
-  } finally {
-    socket.destroy();
-  }
+/**
+ * Redis says so itself. To ask over the network could be to ask, and to tell a password to, another process that
+ * took the port just before ours.
+ */
+async function saysReady(logFile: string, from: number): Promise<true | undefined> {
+  const text = (await readFile(logFile)).subarray(from).toString();
+  return text.includes('Ready to accept connections') ? true : undefined;
+}
+
+async function sizeOf(file: string): Promise<number> {
+  return await stat(file).then(
+    ({ size }) => size,
+    () => 0,
+  );
 }
 
 /** A port of 127.0.0.1 that was free a moment ago. */

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { mkdir, rename, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -46,7 +47,7 @@ export function findOnPath(name: string, env: NodeJS.ProcessEnv): string[] {
  */
 export async function installOnce(dir: string, build: (partial: string) => Promise<void>): Promise<void> {
   if (existsSync(dir)) return;
-  const partial = `${dir}.${process.pid}.${Date.now()}.partial`;
+  const partial = `${dir}.${randomUUID()}.partial`;
   try {
     await mkdir(partial, { recursive: true });
     await build(partial);

@@ -28,12 +28,15 @@ type Pending = { id: string; deliveries: number };
  */
 export function startClaimLoop(options: ClaimLoopOptions): AsyncDisposable {
   let running: Promise<void> | undefined;
-  const timer = setInterval(() => {
-    if (options.session.fault !== undefined) return;
-    running ??= sweep(options).finally(() => {
-      running = undefined;
-    });
-  }, Math.ceil(options.claimIdleMs / 3));
+  const timer = setInterval(
+    () => {
+      if (options.session.fault !== undefined) return;
+      running ??= sweep(options).finally(() => {
+        running = undefined;
+      });
+    },
+    Math.ceil(options.claimIdleMs / 3),
+  );
   return {
     async [Symbol.asyncDispose]() {
       clearInterval(timer);

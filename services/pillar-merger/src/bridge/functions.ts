@@ -35,6 +35,13 @@ export async function forgetConsumer(
   consumer: string,
   minIdleMs: number,
 ): Promise<boolean> {
-  const removed = await redis.fcall(FN_FORGET, 1, bridgeRequestKey(master), BRIDGE_GROUP, consumer, minIdleMs);
+  const removed = await redis.fcall(
+    FN_FORGET,
+    1,
+    bridgeRequestKey(master),
+    BRIDGE_GROUP,
+    consumer,
+    minIdleMs,
+  );
   return removed === 1;
 }

@@ -108,7 +108,11 @@ async function onRecord(
 }
 
 /** The reply does not stay longer than somebody may wait for it. */
-function timesOf(entry: Entry, request: BridgeRequest | undefined, deps: HandleDeps): Omit<StoredReply, 'text'> {
+function timesOf(
+  entry: Entry,
+  request: BridgeRequest | undefined,
+  deps: HandleDeps,
+): Omit<StoredReply, 'text'> {
   const ttlMs = ttlOf(request);
   const leftMs = startOf(entry.id) + ttlMs - deps.nowMs();
   const keepMs = Math.ceil(Math.min(Math.max(leftMs, 0), ttlMs) + KEEP_SLACK_MS);

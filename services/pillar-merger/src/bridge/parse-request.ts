@@ -7,13 +7,15 @@ import type { Entry } from './entry.ts';
  */
 export function parseRequest(entry: Entry): BridgeRequest {
   const { data } = entry;
-  if (data === undefined) throw new ColonnadeError('bad_request', 'the entry does not have the one field of a request');
+  if (data === undefined)
+    throw new ColonnadeError('bad_request', 'the entry does not have the one field of a request');
   if (data.length > LIMITS.bridgeRequestBytes) {
     throw new ColonnadeError('bad_request', `the request is longer than ${LIMITS.bridgeRequestBytes} bytes`);
   }
   const request = decode(zBridgeRequest, data);
   // Only this master may write to its stream, so the stream's name tells the truth.
-  if (request.master !== entry.master) throw new ColonnadeError('forbidden', 'the request names another master');
+  if (request.master !== entry.master)
+    throw new ColonnadeError('forbidden', 'the request names another master');
   return request;
 }
 

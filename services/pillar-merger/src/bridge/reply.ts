@@ -2,8 +2,8 @@ import {
   BRIDGE_ERROR_CODES,
   type BridgeErrorCode,
   ColonnadeError,
-  encodeText,
   type ErrorCode,
+  encodeText,
   LIMITS,
   zBridgeReply,
 } from '@colonnade/contracts';
@@ -18,7 +18,8 @@ import type { MergeAnswer } from '../answer-merge.ts';
 export function successText(entryId: string, { clock, pillar }: MergeAnswer): string {
   const text = `{"clock":${clock},"id":"${entryId}","ok":true,"pillar":${canonicalText(pillar)},"v":1}`;
   // A text of n units has at least n bytes, so most replies need no second count.
-  const fits = 3 * text.length <= LIMITS.bridgeReplyBytes || Buffer.byteLength(text) <= LIMITS.bridgeReplyBytes;
+  const fits =
+    3 * text.length <= LIMITS.bridgeReplyBytes || Buffer.byteLength(text) <= LIMITS.bridgeReplyBytes;
   if (fits) return text;
   throw new ColonnadeError('too_large', `the merged pillar is over ${LIMITS.bridgeReplyBytes} bytes`);
 }
