@@ -67,7 +67,8 @@ describe('who may do what', () => {
       const [method = '', url = ''] = route.split(' ');
       for (const [role, client] of clients) {
         const answer = await client.send(method, pathOf(url));
-        if (allowed.includes(role)) assert.ok(![401, 403].includes(answer.status), `${role}: ${answer.status}`);
+        if (allowed.includes(role))
+          assert.ok(![401, 403].includes(answer.status), `${role}: ${answer.status}`);
         else assertProblem(answer, 403, 'forbidden');
       }
       const response = await fetch(new URL(pathOf(url), world.api.url), { method });
@@ -86,7 +87,12 @@ describe('who may do what', () => {
 
   test('roles of one token add up: an editor who reads secrets may bring a sealed value', async () => {
     const both = await world.as(['editor', 'secret-reader']);
-    const made = await sendPlain(both, 'POST', '/pillars', { tgt_type: 'root', name: 's', value: 'x', is_secret: true });
+    const made = await sendPlain(both, 'POST', '/pillars', {
+      tgt_type: 'root',
+      name: 's',
+      value: 'x',
+      is_secret: true,
+    });
     assert.equal(made.status, 201);
     const revealed = await both.send('POST', `/pillars/${plain(made).pid}/reveal`);
     assert.equal(plain(revealed).value, 'x');
@@ -94,7 +100,11 @@ describe('who may do what', () => {
 
   test('only an admin names the owner of a collection', async () => {
     const body = { name: 'c', owner: 'somebody' };
-    assertProblem(await sendPlain(await world.as(['editor']), 'POST', '/collections', body), 403, 'forbidden');
+    assertProblem(
+      await sendPlain(await world.as(['editor']), 'POST', '/collections', body),
+      403,
+      'forbidden',
+    );
     assert.equal(plain(await sendPlain(world.admin, 'POST', '/collections', body)).owner, 'somebody');
   });
 
@@ -103,9 +113,17 @@ describe('who may do what', () => {
     const other = randomBytes(32).toString('base64url');
     const expired = `col_${'e'.repeat(16)}_${other}`;
     const store = await openSqliteStore({ path: world.storePath });
-    const record = { id: 'e'.repeat(16), hash: hashToken(expired), sub: 'x', roles: ['admin'], createdAtMs: 1 } as const;
+    const record = {
+      id: 'e'.repeat(16),
+      hash: hashToken(expired),
+      sub: 'x',
+      roles: ['admin'],
+      createdAtMs: 1,
+    } as const;
     await store.write({
-      mutations: [{ kind: 'token.put', expect: 'absent', record: { ...record, expiresAtMs: Date.now() - 1 } }],
+      mutations: [
+        { kind: 'token.put', expect: 'absent', record: { ...record, expiresAtMs: Date.now() - 1 } },
+      ],
       events: [],
       by: 'x',
       atMs: 1,
@@ -120,7 +138,12 @@ describe('who may do what', () => {
   test('a token is shown once, is listed without its secret, and is gone at once when deleted', async () => {
     const { id, token } = await world.tokenOf(['secret-reader'], 'ann');
     const secret = plain(
-      await sendPlain(world.admin, 'POST', '/pillars', { tgt_type: 'root', name: 'once', value: 'x', is_secret: true }),
+      await sendPlain(world.admin, 'POST', '/pillars', {
+        tgt_type: 'root',
+        name: 'once',
+        value: 'x',
+        is_secret: true,
+      }),
     );
     const ann = createApiClient(world.api.url, token);
     assert.equal((await ann.send('POST', `/pillars/${secret.pid}/reveal`)).status, 200);
@@ -153,16 +176,26 @@ describe('who may do what', () => {
       records.find((r) => r.auditID === auditID && r.stage === stage);
     const denial = find(denied.headers.get('audit-id'), 'ResponseComplete');
     assert.deepEqual(
-      [denial?.user.username, denial?.verb, denial?.objectRef, denial?.responseStatus?.code, denial?.responseStatus?.reason],
+      [
+        denial?.user.username,
+        denial?.verb,
+        denial?.objectRef,
+        denial?.responseStatus?.code,
+        denial?.responseStatus?.reason,
+      ],
       ['vera', 'create', { resource: 'pillars', name: 'some', subresource: 'reveal' }, 403, 'forbidden'],
     );
     assert.ok(records.some((r) => r.user.username === 'system:anonymous' && r.responseStatus?.code === 401));
     assert.ok(find(made.headers.get('audit-id'), 'RequestReceived'));
     const done = find(made.headers.get('audit-id'), 'ResponseComplete');
-    assert.deepEqual([done?.responseStatus?.code, done?.annotations?.['colonnade/location']], [201, '/masters/audited']);
+    assert.deepEqual(
+      [done?.responseStatus?.code, done?.annotations?.['colonnade/location']],
+      [201, '/masters/audited'],
+    );
     const text = JSON.stringify(records, (_, v) => (typeof v === 'bigint' ? String(v) : v));
     const { token, bridge } = plain(made) as { token: { token: string }; bridge: { redis_password: string } };
-    for (const secret of [token.token, bridge.redis_password, world.adminToken]) assert.ok(!text.includes(secret));
+    for (const secret of [token.token, bridge.redis_password, world.adminToken])
+      assert.ok(!text.includes(secret));
   });
 
   test("a client's Audit-ID is kept when well formed, and a repeated one loses no record", async () => {

@@ -143,5 +143,7 @@ export async function readStream(bus: RealBus, stream: string): Promise<{ subjec
 /** The audit records of pillar-api that are stored now. */
 export async function auditRecords(bus: RealBus): Promise<AuditEvent[]> {
   const messages = await readStream(bus, AUDIT_STREAM);
-  return messages.filter((m) => m.subject === auditSubject('pillar-api')).map((m) => decode(zAuditEvent, m.data));
+  return messages
+    .filter((m) => m.subject === auditSubject('pillar-api'))
+    .map((m) => decode(zAuditEvent, m.data));
 }
