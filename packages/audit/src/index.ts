@@ -1,1 +1,9 @@
-export {};
+export {
+  type AuditOutcome,
+  type Auditor,
+  type AuditRequest,
+  type AuditSpan,
+  type AuditUser,
+  createAuditor,
+} from './auditor.ts';
+export { microTime } from './micro-time.ts';

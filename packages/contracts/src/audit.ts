@@ -39,7 +39,12 @@ export const zAuditEvent = z.strictObject({
   userAgent: z.string().optional(),
   objectRef: zObjectRef.optional(),
   responseStatus: z
-    .strictObject({ code: int().optional(), status: z.string().optional(), reason: z.string().optional(), message: z.string().optional() })
+    .strictObject({
+      code: int().optional(),
+      status: z.string().optional(),
+      reason: z.string().optional(),
+      message: z.string().optional(),
+    })
     .optional(),
   requestObject: zValue.optional(),
   responseObject: zValue.optional(),

@@ -92,7 +92,6 @@ export function masterAclRules(master: string, password: string): readonly strin
     '-@all',
     ...['fcall', 'xadd', 'xlen', 'exists', 'blpop', 'lpop', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
     '+client|setname',
-    '+client|setinfo',
     `~${request}`,
     `~${bridgeReplyKey(master, '*')}`,
     `%R~${BRIDGE_ALIVE_KEY}`,
@@ -102,9 +101,35 @@ export function masterAclRules(master: string, password: string): readonly strin
 /** The rules of the mergers' Redis user. */
 export function mergerAclRules(password: string): readonly string[] {
   const commands = [
-    ...['fcall', 'function', 'xreadgroup', 'xautoclaim', 'xclaim', 'xpending', 'xack', 'xdel', 'xlen', 'xrange', 'xadd'],
-    ...['xgroup', 'xinfo', 'set', 'get', 'del', 'exists', 'rpush', 'pexpire', 'time', 'hset', 'hdel', 'hgetall', 'hkeys'],
-    ...['hello', 'auth', 'ping', 'info', 'config|get', 'client|setname', 'client|setinfo', 'client|id', 'client|unblock'],
+    ...[
+      'fcall',
+      'function',
+      'xreadgroup',
+      'xautoclaim',
+      'xclaim',
+      'xpending',
+      'xack',
+      'xdel',
+      'xlen',
+      'xrange',
+      'xadd',
+    ],
+    ...[
+      'xgroup',
+      'xinfo',
+      'set',
+      'get',
+      'del',
+      'exists',
+      'rpush',
+      'pexpire',
+      'time',
+      'hset',
+      'hdel',
+      'hgetall',
+      'hkeys',
+    ],
+    ...['hello', 'auth', 'ping', 'info', 'config|get', 'client|setname', 'client|id', 'client|unblock'],
   ];
   return [
     'reset',

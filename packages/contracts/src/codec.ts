@@ -67,7 +67,11 @@ export function encodeTree<S extends z.ZodType>(schema: S, message: z.output<S>)
   const result = z.safeEncode(schema, message);
   if (!result.success) {
     const { field, message: why } = schemaError(result.error);
-    throw new ColonnadeError('internal', `a message of ours breaks its schema: ${why}`, field === undefined ? {} : { field });
+    throw new ColonnadeError(
+      'internal',
+      `a message of ours breaks its schema: ${why}`,
+      field === undefined ? {} : { field },
+    );
   }
   return dropUndefined(result.data) as Value;
 }
@@ -85,7 +89,10 @@ function dropUndefined(x: unknown): unknown {
 function schemaError(error: z.ZodError): ColonnadeError {
   const faults = error.issues.slice(0, 10).map((issue) => {
     const path = issue.path.map(String).join('.');
-    const text = issue.code === 'unrecognized_keys' ? `unknown field ${issue.keys.map((k) => JSON.stringify(k.slice(0, 64))).join(', ')}` : issue.message;
+    const text =
+      issue.code === 'unrecognized_keys'
+        ? `unknown field ${issue.keys.map((k) => JSON.stringify(k.slice(0, 64))).join(', ')}`
+        : issue.message;
     return path === '' ? text : `${path}: ${text}`;
   });
   const field = error.issues[0]?.path.map(String).join('.');

@@ -4,6 +4,9 @@
  */
 export const ERROR_CODES = [
   'bad_request',
+  /** Well formed, but its content is refused. */
+  'unprocessable',
+  'method_not_allowed',
   'unauthorized',
   'forbidden',
   'not_found',
@@ -77,5 +80,7 @@ export function isErrorCode(text: unknown): text is ErrorCode {
 /** Turns anything thrown into a ColonnadeError; what is not ours becomes `internal` with the original as cause. */
 export function toColonnadeError(thrown: unknown): ColonnadeError {
   if (thrown instanceof ColonnadeError) return thrown;
-  return new ColonnadeError('internal', 'an unexpected fault; the service log has the details', { cause: thrown });
+  return new ColonnadeError('internal', 'an unexpected fault; the service log has the details', {
+    cause: thrown,
+  });
 }

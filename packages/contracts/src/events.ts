@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { zValue } from './codec.ts';
 import { subjectOf } from './endpoints.ts';
@@ -46,3 +47,20 @@ export const zCloudEvent = z.strictObject({
   data: zValue,
 });
 export type CloudEvent = z.infer<typeof zCloudEvent>;
+
+/** CloudEvents `source` of everything the estate publishes. */
+export const ESTATE_SOURCE = 'urn:colonnade:estate';
+
+/** CloudEvents `type`: `colonnade.pillar.created.v1` */
+export function cloudEventType(type: EventType): string {
+  return `colonnade.${type}.v1`;
+}
+
+/** `Nats-Msg-Id` of an event: the same for every try of one event, whoever publishes it. */
+export function eventMsgId(event: Pick<CloudEvent, 'source' | 'id'>): string {
+  return createHash('sha256').update(event.source).update('\n').update(event.id).digest('hex');
+}
+
+export function isEventType(text: string): text is EventType {
+  return (EVENT_TYPES as readonly string[]).includes(text);
+}

@@ -15,3 +15,6 @@ const API_TOKEN = /^col_([A-Za-z0-9]{8,32})_([A-Za-z0-9_-]{43})$/u;
 export function apiTokenId(token: string): string | undefined {
   return API_TOKEN.exec(token)?.[1];
 }
+
+/** Who the API token of the bootstrap file belongs to, for pillar-api and crypto-kms alike. */
+export const BOOTSTRAP_SUB = 'bootstrap-admin';

@@ -15,8 +15,12 @@ export const zSealContext = z.strictObject({
   pillarenv: zPillarenv,
   name: zPillarName,
 });
-export const zOpenContext = zSealContext.extend({ name: zStoredName });
+export const zOpenContext = zSealContext.extend({ tgt_id: z.string().max(1024), name: zStoredName });
 export type OpenContext = z.infer<typeof zOpenContext>;
+/** In a batch one faulty item must not spoil the others: what may be wrong with a single one is checked by the KMS. */
+const zItemContext = zOpenContext;
+/** A value with the marker `$enc`, as it is stored; the KMS checks the form and answers for each item. */
+const zStoredEnc = zValue;
 
 export const GRANT_AUDIENCE = 'crypto-kms';
 /** Seconds a grant may be old. */
@@ -40,7 +44,7 @@ export const kmsSeal = defineEndpoint({
   subject: subjectOf('kms', 'seal.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
-  request: z.strictObject({ items: batchOf(z.strictObject({ context: zSealContext, value: zValue })) }),
+  request: z.strictObject({ items: batchOf(z.strictObject({ context: zItemContext, value: zValue })) }),
   response: z.strictObject({ kid: z.string(), items: z.array(itemResult(zEnc)) }),
 });
 
@@ -49,7 +53,7 @@ export const kmsOpenForApi = defineEndpoint({
   subject: subjectOf('kms', 'open.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
-  request: z.strictObject({ grant: zGrant, context: zOpenContext, enc: zEnc }),
+  request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
   response: z.strictObject({ value: zValue }),
 });
 
@@ -61,7 +65,7 @@ export const kmsVerifyForApi = defineEndpoint({
   subject: subjectOf('kms', 'verify.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
-  request: z.strictObject({ grant: zGrant, context: zOpenContext, enc: zEnc }),
+  request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
   response: z.strictObject({}),
 });
 
@@ -74,7 +78,7 @@ export const kmsOpenForMerger = defineEndpoint({
     token: z.string().min(1).max(8192),
     master: zMasterId,
     minion_id: zMinionId,
-    items: batchOf(z.strictObject({ context: zOpenContext, enc: zEnc })),
+    items: batchOf(z.strictObject({ context: zItemContext, enc: zStoredEnc })),
   }),
   response: z.strictObject({ items: z.array(itemResult(zValue)) }),
 });
@@ -116,6 +120,8 @@ export const kmsDeleteReader = defineEndpoint({
 
 export const IDENTITY_ISSUER = 'colonnade';
 export const BRIDGE_AUDIENCE = 'colonnade:bridge';
+/** `typ` in the header of a master's token: no other token of the same issuer can stand in for one (RFC 8725, 3.11). */
+export const MASTER_TOKEN_TYP = 'colonnade-master+jwt';
 /** `sub` of a master's token. */
 export function masterSubject(master: string): string {
   return `master:${master}`;
@@ -126,7 +132,11 @@ export const kmsIssueMaster = defineEndpoint({
   subject: subjectOf('kms', 'identity-issue.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
-  request: z.strictObject({ grant: zGrant, master: zMasterId, lifetime_s: int({ min: 60, max: 366 * 86400 }) }),
+  request: z.strictObject({
+    grant: zGrant,
+    master: zMasterId,
+    lifetime_s: int({ min: 60, max: 366 * 86400 }),
+  }),
   response: z.strictObject({ token: z.string(), jti: z.string(), expires_at_ms: int() }),
 });
 

@@ -23,6 +23,8 @@ export const LIMITS = {
   collectionsPerMinion: 64,
   /** Environments listed for one master. */
   envsPerMaster: 64,
+  /** Tokens of one master that are valid at the same time. */
+  tokensPerMaster: 16,
   /** Body of an HTTP request, bytes. */
   httpBodyBytes: 512 * 1024,
   /** Rows in one page of a list. */

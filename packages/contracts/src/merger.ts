@@ -11,7 +11,10 @@ export const SECRET_MASK = '*******';
 export const zPillarenvRequest = z
   .string()
   .min(1, 'pillarenv is empty')
-  .refine((s) => Buffer.byteLength(s) <= LIMITS.pillarenvBytes, `pillarenv is longer than ${LIMITS.pillarenvBytes} bytes`)
+  .refine(
+    (s) => Buffer.byteLength(s) <= LIMITS.pillarenvBytes,
+    `pillarenv is longer than ${LIMITS.pillarenvBytes} bytes`,
+  )
   .refine((s) => !/[\u0000-\u001f\u007f]/u.test(s), 'pillarenv holds a control character');
 
 /** Where a value comes from. */

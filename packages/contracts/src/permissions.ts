@@ -1,5 +1,6 @@
 import { AUDIT_STREAM, auditSubject } from './audit.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
+import { estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import * as kms from './kms.ts';
 import { mergerExplain } from './merger.ts';
@@ -17,6 +18,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsRevokeIdentity,
   kms.kmsJwks,
   mergerExplain,
+  estateRegisterMinion,
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
@@ -46,7 +48,10 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   'crypto-kms': [auditSubject('crypto-kms')],
   operator: ['$SRV.>', '$JS.API.STREAM.NAMES', '$JS.API.STREAM.LIST', ...STREAM_INFO],
   provisioner: [
-    ...[EVENTS_STREAM, AUDIT_STREAM].flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),
+    ...[EVENTS_STREAM, AUDIT_STREAM].flatMap((s) => [
+      `$JS.API.STREAM.CREATE.${s}`,
+      `$JS.API.STREAM.UPDATE.${s}`,
+    ]),
     ...STREAM_INFO,
   ],
 };

@@ -22,7 +22,8 @@ export function remainingMs(call: Call): number {
 /** A new span in the given trace; a missing or malformed parent starts a new trace (W3C Trace Context, level 1). */
 export function childTraceparent(parent?: string): string {
   const match = parent === undefined ? null : TRACEPARENT.exec(parent);
-  const known = match?.[1] !== undefined && !/^0+$/u.test(match[1]) && match[2] !== undefined && !/^0+$/u.test(match[2]);
+  const known =
+    match?.[1] !== undefined && !/^0+$/u.test(match[1]) && match[2] !== undefined && !/^0+$/u.test(match[2]);
   const traceId = known ? match[1] : randomBytes(16).toString('hex');
   const flags = known ? match[3] : '01';
   return `00-${traceId}-${randomBytes(8).toString('hex')}-${flags}`;

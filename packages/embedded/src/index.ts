@@ -1,1 +1,14 @@
-export {};
+export { type ApiAnswer, type ApiClient, createApiClient } from './api-client.ts';
+export {
+  type AskBridge,
+  type BridgeClient,
+  type BridgeClientOptions,
+  connectBridge,
+} from './bridge-client.ts';
+export { admitMaster, loadSample, type MasterCredentials, registerMaster } from './sample/load.ts';
+export {
+  type ServiceOptions,
+  type ServiceProcess,
+  startService,
+} from './service-process.ts';
+export { type Stack, type StackOptions, startStack } from './stack.ts';

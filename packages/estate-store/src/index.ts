@@ -1,1 +1,2 @@
-export * from './port.ts';
+export type * from './port.ts';
+export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

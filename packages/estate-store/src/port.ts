@@ -77,7 +77,10 @@ export type ApiTokenRecord = {
 export type Expect = number | 'absent' | undefined;
 
 export type Mutation =
-  | { kind: 'pillar.create'; record: Omit<PillarRecord, 'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'> }
+  | {
+      kind: 'pillar.create';
+      record: Omit<PillarRecord, 'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'>;
+    }
   /** Replaces value and isSecret of an existing pillar; everything else of it stays. */
   | { kind: 'pillar.update'; pid: string; expectTick: number | undefined; value: Value; isSecret: boolean }
   | { kind: 'pillar.delete'; pid: string; expectTick: number | undefined }
@@ -135,7 +138,12 @@ export type WriteResult =
   | { replayed: true; clock: Clock; response: Value; tick: number };
 
 /** What a cached piece of the estate is filed under; the merger drops exactly these when they change. */
-export type ChangeKey = `scope:${string}` | 'collections' | `minion:${string}/${string}` | `master:${string}` | `task:${string}`;
+export type ChangeKey =
+  | `scope:${string}`
+  | 'collections'
+  | `minion:${string}/${string}`
+  | `master:${string}`
+  | `task:${string}`;
 
 export type EstateQuery = {
   /** Changes after this tick are reported; undefined: all is unknown. */
@@ -175,6 +183,8 @@ export type Lease = { name: string; holder: string; fence: number; expiresAtMs: 
 export interface EstateReader extends AsyncDisposable {
   /** Reads one snapshot. Throws `unavailable` when the store cannot answer. */
   snapshot(query: EstateQuery): Promise<EstateSnapshot>;
+  /** Every master: the mergers read one Redis stream for each. */
+  listMasters(): Promise<readonly MasterRecord[]>;
   /** Rejects with `unavailable` when the store cannot answer. */
   ping(): Promise<void>;
 }
@@ -184,17 +194,27 @@ export interface EstateStore extends EstateReader {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;
-  findPillar(tgtType: TgtType, tgtId: string, name: string, pillarenv: string): Promise<PillarRecord | undefined>;
-  listPillars(filter: PillarFilter, page: { after: string | undefined; limit: number }): Promise<Page<PillarRecord>>;
+  findPillar(
+    tgtType: TgtType,
+    tgtId: string,
+    name: string,
+    pillarenv: string,
+  ): Promise<PillarRecord | undefined>;
+  listPillars(
+    filter: PillarFilter,
+    page: { after: string | undefined; limit: number },
+  ): Promise<Page<PillarRecord>>;
   listVersions(pid: string): Promise<readonly PillarVersion[]>;
   getCollection(id: string): Promise<CollectionRecord | undefined>;
   listCollections(): Promise<readonly CollectionRecord[]>;
   /** Root first, the collection itself last (seed 000, get_ancestors_ids include_self); empty when unknown. */
   getBranch(id: string): Promise<readonly CollectionRecord[]>;
   getMaster(id: string): Promise<MasterRecord | undefined>;
-  listMasters(): Promise<readonly MasterRecord[]>;
   getMinion(master: string, id: string): Promise<MinionRecord | undefined>;
-  listMinions(filter: { master?: string; collection?: string }, page: { after: string | undefined; limit: number }): Promise<Page<MinionRecord>>;
+  listMinions(
+    filter: { master?: string; collection?: string },
+    page: { after: string | undefined; limit: number },
+  ): Promise<Page<MinionRecord>>;
   getToken(id: string): Promise<ApiTokenRecord | undefined>;
   listTokens(): Promise<readonly ApiTokenRecord[]>;
   findIdempotent(scope: string): Promise<{ fingerprint: string; response: Value; tick: number } | undefined>;

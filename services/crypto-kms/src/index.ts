@@ -1,1 +1,2 @@
-export {};
+export { type KmsConfig, kmsSettings, readKmsConfig } from './config.ts';
+export { createKms, type Kms } from './service.ts';

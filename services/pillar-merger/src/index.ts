@@ -1,1 +1,2 @@
-export {};
+export { type MergerConfig, mergerSettings, readMergerConfig } from './config.ts';
+export { createMerger, type Merger } from './service.ts';

@@ -527,8 +527,8 @@ def _exchange(redis, conf, minion_id, pillarenv, deadline):
     try:
         client = _client(redis, conf)
         entry = client.execute_command(
-            "FCALL", "colonnade_bridge_request", 2,
-            f"colonnade:bridge:req:{master}", "colonnade:bridge:alive",
+            "FCALL", "colonnade_bridge_request", 1,
+            f"colonnade:bridge:req:{master}",
             conf["max_queue"], request,
         )  # fmt: skip
         entry = entry.decode("ascii")

@@ -1,0 +1,46 @@
+import type { Call, Endpoint } from '@colonnade/contracts';
+import type { z } from 'zod';
+import { type BusOptions, openConnection } from './connect.ts';
+import { type DurableMessage, publishDurable } from './publish.ts';
+import { request } from './request.ts';
+import { type Route, type ServedService, type ServiceDescription, serve } from './serve.ts';
+import { provisionStreams, type StreamSizes } from './streams.ts';
+
+/** One connection to NATS with the rights of one user. Nothing else of Colonnade imports a NATS client. */
+export type Bus = AsyncDisposable & {
+  request<Req extends z.ZodType, Res extends z.ZodType>(
+    endpoint: Endpoint<Req, Res>,
+    message: z.output<Req>,
+    call: Call,
+  ): Promise<z.output<Res>>;
+  serve(service: ServiceDescription, routes: readonly Route[]): Promise<ServedService>;
+  publishDurable(message: DurableMessage, call: Call): Promise<{ seq: number; duplicate: boolean }>;
+  provisionStreams(sizes: StreamSizes): Promise<void>;
+  /** False while the connection is being made again. */
+  isConnected(): boolean;
+};
+
+/** Connects. Disposing drains: what was published is flushed. @throws ColonnadeError `bus_unavailable` */
+export async function connectBus(options: BusOptions): Promise<Bus> {
+  const connection = await openConnection(options);
+  let connected = true;
+  void (async () => {
+    for await (const status of connection.status()) {
+      if (status.type === 'disconnect') connected = false;
+      if (status.type === 'reconnect') connected = true;
+    }
+    connected = false;
+  })();
+  return {
+    request: (endpoint, message, call) => request(connection, endpoint, message, call),
+    serve: (service, routes) => serve(connection, service, routes, options.logger),
+    publishDurable: (message, call) => publishDurable(connection, message, call),
+    provisionStreams: (sizes) => provisionStreams(connection, sizes),
+    isConnected: () => connected && !connection.isClosed(),
+    async [Symbol.asyncDispose]() {
+      if (connection.isClosed()) return;
+      if (connected) await connection.drain().catch(() => connection.close());
+      else await connection.close();
+    },
+  };
+}

@@ -1,0 +1,47 @@
+import {
+  type Call,
+  ColonnadeError,
+  childTraceparent,
+  decode,
+  type Endpoint,
+  encode,
+  HEADER_BUDGET_MS,
+  HEADER_TRACEPARENT,
+  LIMITS,
+  remainingMs,
+} from '@colonnade/contracts';
+import { headers, type NatsConnection } from '@nats-io/transport-node';
+import type { z } from 'zod';
+import { fromNatsError, readWireError } from './wire-error.ts';
+
+/**
+ * Asks an endpoint and decodes its answer. Waits as long as the call has time left; never retries.
+ * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`
+ */
+export async function request<Req extends z.ZodType, Res extends z.ZodType>(
+  connection: NatsConnection,
+  endpoint: Endpoint<Req, Res>,
+  message: z.output<Req>,
+  call: Call,
+): Promise<z.output<Res>> {
+  const payload = encode(endpoint.request, message);
+  if (payload.length > LIMITS.natsPayloadBytes) {
+    throw new ColonnadeError(
+      'too_large',
+      `a request to ${endpoint.name} is over ${LIMITS.natsPayloadBytes} bytes`,
+    );
+  }
+  const timeout = remainingMs(call);
+  if (timeout < 1) throw new ColonnadeError('unavailable', `${endpoint.name}: the time budget is used up`);
+  const head = headers();
+  head.set(HEADER_TRACEPARENT, childTraceparent(call.traceparent));
+  head.set(HEADER_BUDGET_MS, String(timeout));
+  const answer = await connection
+    .request(endpoint.subject, payload, { timeout, headers: head })
+    .catch((thrown) => {
+      throw fromNatsError(thrown, endpoint.name);
+    });
+  const error = readWireError(answer.headers, answer.data);
+  if (error !== undefined) throw error;
+  return decode(endpoint.response, answer.data);
+}

@@ -1,0 +1,145 @@
+import {
+  type BusUser,
+  type Call,
+  ColonnadeError,
+  decode,
+  type Endpoint,
+  encode,
+  HEADER_BUDGET_MS,
+  HEADER_TRACEPARENT,
+  LIMITS,
+  replyPrefixes,
+  startCall,
+  toColonnadeError,
+} from '@colonnade/contracts';
+import { type ServiceMsg, Svcm } from '@nats-io/services';
+import type { NatsConnection, Subscription, SubscriptionOptions } from '@nats-io/transport-node';
+import type { z } from 'zod';
+import type { BusLogger } from './logger.ts';
+import { errorBody, microCode } from './wire-error.ts';
+
+/** An endpoint with its handler; made by `route`, so that the types of the two agree. */
+export type Route = { endpoint: Endpoint; handle: (message: unknown, call: Call) => Promise<unknown> };
+
+export function route<Req extends z.ZodType, Res extends z.ZodType>(
+  endpoint: Endpoint<Req, Res>,
+  handle: (message: z.output<Req>, call: Call) => Promise<z.output<Res>>,
+): Route {
+  return { endpoint, handle: (message, call) => handle(message as z.output<Req>, call) };
+}
+
+export type ServiceDescription = {
+  name: BusUser;
+  version: string;
+  description: string;
+  /** Requests handled at once; more are answered `overloaded`. */
+  maxInFlight?: number;
+  /** Called for every request: the micro library's own `num_errors` does not count answered errors. */
+  onHandled?: (outcome: { endpoint: string; code: string; durationMs: number }) => void;
+};
+
+export type ServedService = AsyncDisposable & { inFlight(): number; isStopped(): boolean };
+
+const MAX_BUDGET_MS = 60_000;
+
+/** Runs a NATS micro service in the queue group of its own name. Disposing drains: requests under way are answered. */
+export async function serve(
+  connection: NatsConnection,
+  service: ServiceDescription,
+  routes: readonly Route[],
+  logger: BusLogger,
+): Promise<ServedService> {
+  const { name, version, description } = service;
+  const guarded = refuseForeignReplies(connection, replyPrefixes(name), logger);
+  const micro = await new Svcm(guarded).add({ name, version, description, queue: name });
+  const inFlight = new Set<Promise<void>>();
+  for (const { endpoint, handle } of routes) {
+    if (endpoint.server !== name)
+      throw new Error(`${endpoint.name} is served by ${endpoint.server}, not by ${name}`);
+    micro.addEndpoint(endpoint.name, {
+      subject: endpoint.subject,
+      queue: name,
+      handler: (error, message) => {
+        if (error) return;
+        const work = answer(service, endpoint, handle, message, inFlight.size, logger);
+        inFlight.add(work);
+        void work.finally(() => inFlight.delete(work));
+      },
+    });
+  }
+  await connection.flush();
+  return {
+    inFlight: () => inFlight.size,
+    isStopped: () => micro.isStopped,
+    async [Symbol.asyncDispose]() {
+      await micro.stop();
+      await Promise.allSettled(inFlight);
+    },
+  };
+}
+
+async function answer(
+  service: ServiceDescription,
+  endpoint: Endpoint,
+  handle: Route['handle'],
+  message: ServiceMsg,
+  busy: number,
+  logger: BusLogger,
+): Promise<void> {
+  const startedMs = performance.now();
+  let code = 'ok';
+  try {
+    if (busy >= (service.maxInFlight ?? 1000))
+      throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
+    const input = decode(endpoint.request, message.data);
+    const output = encode(endpoint.response, (await handle(input, callOf(message))) as never);
+    if (output.length > LIMITS.natsPayloadBytes)
+      throw new ColonnadeError('too_large', 'the answer is too large for one message');
+    message.respond(output);
+  } catch (thrown) {
+    const error = toColonnadeError(thrown);
+    code = error.code;
+    if (code === 'internal') logger.error({ endpoint: endpoint.name, err: thrown }, 'request failed');
+    message.respondError(microCode(error.code), error.code, errorBody(error));
+  }
+  service.onHandled?.({ endpoint: endpoint.name, code, durationMs: performance.now() - startedMs });
+}
+
+function callOf(message: ServiceMsg): Call {
+  const budget = Number(message.headers?.get(HEADER_BUDGET_MS));
+  const budgetMs = Number.isFinite(budget) && budget > 0 ? Math.min(budget, MAX_BUDGET_MS) : MAX_BUDGET_MS;
+  return startCall(budgetMs, message.headers?.get(HEADER_TRACEPARENT));
+}
+
+/**
+ * The connection as the micro library sees it: a request whose reply subject is not an inbox of an allowed caller is
+ * dropped before any handler runs, the library's own `$SRV` handlers included. Without this, a caller could set
+ * reply=`$JS.API.STREAM.PURGE.AUDIT`, or the subject of a stream, and let the service publish there with its rights.
+ */
+function refuseForeignReplies(
+  connection: NatsConnection,
+  prefixes: readonly string[],
+  logger: BusLogger,
+): NatsConnection {
+  const subscribe = (subject: string, options: SubscriptionOptions = {}): Subscription => {
+    const inner = options.callback;
+    if (inner === undefined) return connection.subscribe(subject, options);
+    return connection.subscribe(subject, {
+      ...options,
+      callback: (error, message) => {
+        if (error === null && !prefixes.some((prefix) => message.reply?.startsWith(prefix))) {
+          logger.warn({ subject: message.subject }, 'request with a foreign reply subject dropped');
+          return;
+        }
+        inner(error, message);
+      },
+    });
+  };
+  return new Proxy(connection, {
+    get(target, property) {
+      if (property === 'subscribe') return subscribe;
+      const member: unknown = Reflect.get(target, property, target);
+      return typeof member === 'function' ? member.bind(target) : member;
+    },
+  });
+}

@@ -1,0 +1,45 @@
+import { AUDIT_STREAM, AUDIT_SUBJECTS, EVENTS_STREAM, EVENTS_SUBJECTS } from '@colonnade/contracts';
+import {
+  DiscardPolicy,
+  jetstreamManager,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+} from '@nats-io/jetstream';
+import { type NatsConnection, nanos } from '@nats-io/transport-node';
+
+export type StreamSizes = {
+  /** Space reserved for each stream, bytes: neither can starve the other. */
+  maxEventsBytes: number;
+  maxAuditBytes: number;
+  /** 1, or 3 in a NATS cluster. */
+  replicas: number;
+};
+
+const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
+
+/**
+ * Makes or updates the two streams; only the user `provisioner` may. Both refuse new messages when full instead of
+ * dropping old ones: the writer then keeps its outbox row, or fails closed (DESIGN section 4).
+ */
+export async function provisionStreams(connection: NatsConnection, sizes: StreamSizes): Promise<void> {
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const base: Omit<StreamConfig, 'name' | 'subjects' | 'max_bytes'> = {
+    retention: RetentionPolicy.Limits,
+    discard: DiscardPolicy.New,
+    storage: StorageType.File,
+    num_replicas: sizes.replicas,
+    duplicate_window: nanos(DUPLICATE_WINDOW_MS),
+    deny_delete: true,
+    deny_purge: false,
+  } as StreamConfig;
+  const wanted = [
+    { ...base, name: EVENTS_STREAM, subjects: [EVENTS_SUBJECTS], max_bytes: sizes.maxEventsBytes },
+    { ...base, name: AUDIT_STREAM, subjects: [AUDIT_SUBJECTS], max_bytes: sizes.maxAuditBytes },
+  ];
+  for (const config of wanted) {
+    const existing = await manager.streams.info(config.name).catch(() => undefined);
+    if (existing === undefined) await manager.streams.add(config as StreamConfig);
+    else await manager.streams.update(config.name, config);
+  }
+}

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { int } from '../codec.ts';
+import { ERROR_CODES } from '../errors.ts';
+import { LIMITS } from '../limits.ts';
+
+/** Media type of every error (RFC 9457). */
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
+
+/** The problem document of every error answer; `code` is stable, `field` and the position are there when known. */
+export const zProblem = z.strictObject({
+  type: z.string(),
+  title: z.string(),
+  status: int({ min: 400, max: 599 }),
+  detail: z.string(),
+  code: z.enum(ERROR_CODES),
+  /** `urn:uuid:` and the id of the request, which is also its Audit-ID. */
+  instance: z.string(),
+  field: z.string().optional(),
+  /** Place of the fault in the body's text: UTF-16 units from its start, line and column from 1. */
+  position: z.strictObject({ offset: int(), line: int(), column: int() }).optional(),
+});
+export type Problem = z.infer<typeof zProblem>;
+
+/** RFC 3339 in UTC with milliseconds. */
+export const zTime = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u, 'must be an RFC 3339 time in UTC');
+
+/** Where the next page begins; opaque to clients. */
+export const zCursor = z.string().min(1, 'cursor is empty').max(1024, 'cursor is too long');
+
+const limitText = `limit must be 1–${LIMITS.pageRows}`;
+export const zPageLimit = int({ min: 1, max: LIMITS.pageRows });
+/** As zPageLimit, from the text of a query string. */
+export const zPageLimitText = z
+  .string()
+  .regex(/^[1-9][0-9]{0,3}$/u, limitText)
+  .refine((text) => Number(text) <= LIMITS.pageRows, limitText);
+
+/** Query string of a list. */
+export const zPageQuery = z.strictObject({ limit: zPageLimitText.optional(), cursor: zCursor.optional() });
+
+/** One page; `next_cursor` is null on the last one. */
+export function pageOf<S extends z.ZodType>(item: S) {
+  return z.strictObject({ items: z.array(item), next_cursor: zCursor.nullable() });
+}
+
+/** A request or an answer without content: nothing at all, or `{}`. */
+export const zNothing = z.strictObject({}).optional();

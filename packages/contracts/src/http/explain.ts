@@ -1,0 +1,10 @@
+import { z } from 'zod';
+import { zPillarenvRequest } from '../merger.ts';
+import { zMasterId, zMinionId } from '../names.ts';
+
+/** `GET /explain`; the answer is the merger's. */
+export const zExplainQuery = z.strictObject({
+  master: zMasterId,
+  minion_id: zMinionId,
+  pillarenv: zPillarenvRequest.optional(),
+});

@@ -1,0 +1,6 @@
+export * from './collections.ts';
+export * from './common.ts';
+export * from './explain.ts';
+export * from './masters.ts';
+export * from './pillars.ts';
+export * from './tokens.ts';

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { int, zValue } from '../codec.ts';
+import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType, zUserSub } from '../names.ts';
+import { pageOf, zCursor, zPageLimit, zTime } from './common.ts';
+
+/**
+ * `POST /pillars`. `tgt_id` may be sent as the id of the target; `pillarenv` may be sent and is always overwritten
+ * (seed 000, _resolve_target).
+ */
+export const zPillarCreate = z.strictObject({
+  tgt_type: zTgtType,
+  name: zPillarName,
+  value: zValue,
+  is_secret: z.boolean('must be true or false').optional(),
+  created_by: zUserSub.optional(),
+  /** With tgt_type minion. */
+  minion_id: zMinionId.optional(),
+  master: zMasterId.optional(),
+  /** With tgt_type collection. */
+  collection_id: zCollectionId.optional(),
+  tgt_id: z.string().min(1, 'tgt_id is empty').max(512, 'tgt_id is too long').optional(),
+  pillarenv: z.string().max(4096, 'pillarenv is too long').optional(),
+});
+export type PillarCreate = z.infer<typeof zPillarCreate>;
+
+/** `PUT /pillars/{pid}` */
+export const zPillarUpdate = z.strictObject({ value: zValue });
+
+/** `POST /pillars/list`: root and minion pillars only (seed 000). */
+export const zPillarList = z.strictObject({
+  tgt_type: z.enum(['minion', 'root'], 'tgt_type must be "minion" or "root"').optional(),
+  name: zPillarName.optional(),
+  minion_id: zMinionId.optional(),
+  master: zMasterId.optional(),
+  limit: zPageLimit.optional(),
+  cursor: zCursor.optional(),
+});
+export type PillarList = z.infer<typeof zPillarList>;
+
+/** A pillar as shown; a secret's value is SECRET_MASK. */
+export const zPillarView = z.strictObject({
+  pid: z.string(),
+  tgt_type: zTgtType,
+  tgt_id: z.string(),
+  pillarenv: z.string(),
+  name: z.string(),
+  value: zValue,
+  is_secret: z.boolean(),
+  created_by: z.string(),
+  updated_by: z.string(),
+  created_at: zTime,
+  updated_at: zTime,
+  /** Tick of its last change. */
+  clock: int(),
+  /** As in the ETag header. */
+  etag: z.string(),
+});
+export type PillarView = z.infer<typeof zPillarView>;
+
+export const zPillarPage = pageOf(zPillarView);
+
+/** `GET /pillars/{pid}/versions`: oldest first; secrets masked. */
+export const zPillarVersions = z.strictObject({
+  items: z.array(
+    z.strictObject({
+      op: z.enum(['create', 'update', 'delete']),
+      name: z.string(),
+      value: zValue,
+      is_secret: z.boolean(),
+      by: z.string(),
+      at: zTime,
+      clock: int(),
+    }),
+  ),
+});
+
+/** `POST /pillars/{pid}/reveal` */
+export const zPillarReveal = z.strictObject({
+  pid: z.string(),
+  name: z.string(),
+  value: zValue,
+  clock: int(),
+});

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BUS_USERS } from './endpoints.ts';
+import { allBusRights, busRights, ENDPOINTS, inboxPrefix, replyPrefixes } from './permissions.ts';
+
+test('no two endpoints share a subject or a name', () => {
+  assert.equal(new Set(ENDPOINTS.map((e) => e.subject)).size, ENDPOINTS.length);
+  assert.equal(new Set(ENDPOINTS.map((e) => e.name)).size, ENDPOINTS.length);
+});
+
+test('a subject with a caller in it belongs to that caller alone', () => {
+  const short = { api: 'pillar-api', merger: 'pillar-merger' } as const;
+  for (const endpoint of ENDPOINTS) {
+    const caller = short[endpoint.subject.split('.')[4] as keyof typeof short];
+    if (caller !== undefined) assert.deepEqual(endpoint.callers, [caller], endpoint.subject);
+  }
+});
+
+test('a user reads no inbox but its own, and only provisioner touches streams', () => {
+  for (const [user, rights] of allBusRights()) {
+    const inboxes = rights.subscribe.filter((s) => s.startsWith('_INBOX'));
+    assert.deepEqual(inboxes, [`${inboxPrefix(user)}.>`]);
+    const api = rights.publish.filter(
+      (s) => s.startsWith('$JS.API.STREAM') && !/\.(INFO|NAMES|LIST)(\.|$)/u.test(s),
+    );
+    assert.equal(api.length > 0, user === 'provisioner', user);
+  }
+});
+
+test('replies go to callers only', () => {
+  for (const user of BUS_USERS) {
+    const published = busRights(user).publish.filter((s) => s.startsWith('_INBOX.'));
+    assert.deepEqual(
+      published,
+      replyPrefixes(user).map((p) => `${p}>`),
+    );
+  }
+});

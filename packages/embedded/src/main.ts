@@ -1,0 +1,94 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ColonnadeError, encodeTree, zExplanation } from '@colonnade/contracts';
+import { canonicalText } from '@colonnade/value';
+import { createApiClient } from './api-client.ts';
+import { connectBridge } from './bridge-client.ts';
+import { demonstrate, renderDemonstration } from './demo.ts';
+import { lockFolder } from './lock-folder.ts';
+import { readOptions, type StartOptions, usage } from './options.ts';
+import { loadSample } from './sample/load.ts';
+import { type Stack, startStack } from './stack.ts';
+
+const SHOWN = { master: 'salt-east', minionId: 'shop-1.example' };
+
+/** `npm start`: everything on one host, the sample estate, one merged pillar with its reasons. */
+async function main(args: readonly string[]): Promise<void> {
+  const options = readOptions(args);
+  if (options.help) return void process.stdout.write(usage);
+  const began = performance.now();
+  const report = (text: string) =>
+    process.stderr.write(`[${((performance.now() - began) / 1000).toFixed(1).padStart(5)} s] ${text}\n`);
+  await using cleanup = new AsyncDisposableStack();
+  const dir = await prepareFolder(options, cleanup);
+  const interrupted = stopSignal();
+  const stack = cleanup.use(
+    await startStack({ dir, report, mergers: options.mergers, httpPort: options.httpPort }),
+  );
+  await show(stack, options, report);
+  if (options.once) return;
+  process.stdout.write(doors(stack));
+  await interrupted;
+  report('stopping');
+}
+
+async function prepareFolder(options: StartOptions, cleanup: AsyncDisposableStack): Promise<string> {
+  if (options.once && options.data === undefined) {
+    const dir = await mkdtemp(path.join(tmpdir(), 'colonnade-'));
+    cleanup.defer(() => rm(dir, { recursive: true, force: true }));
+    return dir;
+  }
+  const dir = path.resolve(options.data ?? path.join('.colonnade', 'data'));
+  cleanup.use(await lockFolder(dir));
+  return dir;
+}
+
+async function show(stack: Stack, options: StartOptions, report: (text: string) => void): Promise<void> {
+  const api = createApiClient(stack.api.url, stack.secrets.adminToken);
+  const masters = await loadSample(api, stack.redis, path.join(stack.dir, 'secrets', 'masters'));
+  report(`sample estate loaded: masters ${[...masters.keys()].join(', ')}`);
+  const credentials = masters.get(SHOWN.master);
+  if (credentials === undefined) throw new ColonnadeError('internal', 'the sample lost its master');
+  await using bridge = connectBridge({
+    host: stack.redis.host,
+    port: stack.redis.port,
+    username: credentials.redisUser,
+    password: credentials.redisPassword,
+    master: credentials.master,
+    token: credentials.token,
+  });
+  const demo = await demonstrate(bridge.ask, api, SHOWN.master, SHOWN.minionId);
+  if (!options.json) return void process.stdout.write(`\n${renderDemonstration(demo)}\n\n`);
+  const { pillar, explanation } = demo;
+  const document = { pillar, explanation: encodeTree(zExplanation, explanation), api: stack.api.url };
+  process.stdout.write(`${canonicalText(document)}\n`);
+}
+
+function doors(stack: Stack): string {
+  const rows = [
+    ['pillar-api', stack.api.url],
+    ['crypto-kms (JWKS)', `${stack.kms.url}/.well-known/jwks.json`],
+    ...stack.mergers.map((m, i) => [`pillar-merger ${i + 1} (health)`, `${m.url}/readyz`]),
+    ['NATS', stack.nats.url],
+    ['Redis', stack.redis.url],
+    ['data and logs', stack.dir],
+    ['admin token', stack.secrets.adminToken],
+  ];
+  const example = `curl -H "Authorization: Bearer ${stack.secrets.adminToken}" ${stack.api.url}/masters`;
+  return `${rows.map(([name, value]) => `  ${String(name).padEnd(26)} ${value}`).join('\n')}\n\nTry: ${example}\nCtrl-C stops everything.\n`;
+}
+
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => resolve());
+  });
+}
+
+await main(process.argv.slice(2)).catch((thrown: unknown) => {
+  const wrongOption = thrown instanceof ColonnadeError && thrown.code === 'bad_request';
+  process.stderr.write(
+    `${thrown instanceof Error ? thrown.message : String(thrown)}\n${wrongOption ? `\n${usage}` : ''}`,
+  );
+  process.exitCode = wrongOption ? 2 : 1;
+});

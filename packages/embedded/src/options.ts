@@ -1,0 +1,62 @@
+import { parseArgs } from 'node:util';
+import { ColonnadeError } from '@colonnade/contracts';
+
+export type StartOptions = {
+  once: boolean;
+  data: string | undefined;
+  mergers: number;
+  httpPort: number;
+  json: boolean;
+  help: boolean;
+};
+
+export const usage = `npm start [-- OPTIONS]: Colonnade on this host, with a sample estate
+
+  --once           show the sample minion's pillar and exit
+  --data DIR       keep everything in DIR (default: .colonnade/data; with --once a temporary folder)
+  --mergers N      processes that answer the masters, 1 to 16 (default: 1)
+  --port N         HTTP port of pillar-api on 127.0.0.1 (default: any free one)
+  --json           print the result as one JSON document, progress to stderr
+  --help           this text
+
+Examples
+  npm start
+  npm start -- --once
+  npm start -- --mergers 2 --port 8080 --data /var/lib/colonnade
+
+Exit codes: 0 done or stopped with Ctrl-C, 1 a part did not start, 2 unknown or wrong option
+`;
+
+/** @throws ColonnadeError `bad_request` naming the option at fault */
+export function readOptions(args: readonly string[]): StartOptions {
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        once: { type: 'boolean', default: false },
+        data: { type: 'string' },
+        mergers: { type: 'string', default: '1' },
+        port: { type: 'string', default: '0' },
+        json: { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    });
+    return {
+      once: values.once,
+      data: values.data,
+      mergers: count('--mergers', values.mergers, 1, 16),
+      httpPort: count('--port', values.port, 0, 65_535),
+      json: values.json,
+      help: values.help,
+    };
+  } catch (thrown) {
+    if (thrown instanceof ColonnadeError) throw thrown;
+    throw new ColonnadeError('bad_request', thrown instanceof Error ? thrown.message : 'wrong options');
+  }
+}
+
+function count(name: string, text: string, min: number, max: number): number {
+  const value = /^\d{1,5}$/u.test(text) ? Number(text) : Number.NaN;
+  if (value >= min && value <= max) return value;
+  throw new ColonnadeError('bad_request', `${name} must be a whole number from ${min} to ${max}`);
+}

@@ -1,0 +1,116 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ColonnadeError } from '@colonnade/contracts';
+import { fromPlain, toPlain, type Value } from '@colonnade/value';
+import { Redis } from 'ioredis';
+import type { ApiClient } from '../api-client.ts';
+import { writeSecret } from '../secrets.ts';
+import type { RedisServer } from '../servers/index.ts';
+import { sampleCollections, sampleMasters, sampleMinions, samplePillars } from './estate.ts';
+
+/** What a Salt master needs to ask: its place on the bridge and its token. */
+export type MasterCredentials = {
+  master: string;
+  redisUser: string;
+  redisPassword: string;
+  redisAclRules: readonly string[];
+  token: string;
+};
+
+/**
+ * Loads what is missing of the sample estate, through the API as an operator would, and lets each master into Redis.
+ * Running it again changes nothing.
+ */
+export async function loadSample(
+  api: ApiClient,
+  redis: RedisServer,
+  dir: string,
+): Promise<Map<string, MasterCredentials>> {
+  const credentials = new Map<string, MasterCredentials>();
+  for (const { id, envs } of sampleMasters) {
+    credentials.set(id, await keepMaster(dir, id, () => registerMaster(api, id, envs)));
+  }
+  for (const one of sampleCollections) {
+    const { parentId, ...rest } = one;
+    await make(api, 'POST', '/collections', {
+      ...rest,
+      ...(parentId === undefined ? {} : { parent_id: parentId }),
+    });
+  }
+  for (const { master, id, collections } of sampleMinions) {
+    const body = { collections: [...collections] };
+    await make(api, 'PUT', `/masters/${master}/minions/${encodeURIComponent(id)}`, body, {
+      'if-none-match': '*',
+    });
+  }
+  for (const { target, ...pillar } of samplePillars)
+    await make(api, 'POST', '/pillars', { ...target, ...pillar });
+  for (const one of credentials.values()) await admitMaster(redis, one);
+  return credentials;
+}
+
+/** Registers a master; its token and password are shown this once. @throws ColonnadeError */
+export async function registerMaster(
+  api: ApiClient,
+  id: string,
+  envs: readonly string[],
+): Promise<MasterCredentials> {
+  const answer = await api.call('POST', '/masters', fromPlain({ id, envs: [...envs] }));
+  const made = toPlain(answer.value as Value) as {
+    token: { token: string };
+    bridge: { redis_user: string; redis_password: string; redis_acl_rules: string[] };
+  };
+  return {
+    master: id,
+    redisUser: made.bridge.redis_user,
+    redisPassword: made.bridge.redis_password,
+    redisAclRules: made.bridge.redis_acl_rules,
+    token: made.token.token,
+  };
+}
+
+/** What an operator does once for each master: its Redis user, with exactly the rights the API named. */
+export async function admitMaster(redis: RedisServer, credentials: MasterCredentials): Promise<void> {
+  const admin = new Redis({
+    host: redis.host,
+    port: redis.port,
+    username: redis.adminUser,
+    password: redis.adminPassword,
+    maxRetriesPerRequest: 1,
+  });
+  try {
+    await admin.call('ACL', 'SETUSER', credentials.redisUser, ...credentials.redisAclRules);
+    await admin.call('ACL', 'SAVE');
+  } finally {
+    admin.disconnect();
+  }
+}
+
+async function keepMaster(
+  dir: string,
+  id: string,
+  register: () => Promise<MasterCredentials>,
+): Promise<MasterCredentials> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const file = path.join(dir, `${id}.json`);
+  if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8')) as MasterCredentials;
+  const made = await register();
+  await writeSecret(file, JSON.stringify(made, undefined, 2));
+  return made;
+}
+
+/** Creates; what is there already is left as it is. */
+async function make(
+  api: ApiClient,
+  method: string,
+  path: string,
+  body: object,
+  headers?: Record<string, string>,
+): Promise<void> {
+  await api.call(method, path, fromPlain(body), headers).catch((thrown) => {
+    const exists =
+      thrown instanceof ColonnadeError && ['already_exists', 'precondition_failed'].includes(thrown.code);
+    if (!exists) throw thrown;
+  });
+}

@@ -1,0 +1,96 @@
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { mkdir, rename, rm } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { ColonnadeError } from '@colonnade/contracts';
+
+/** Takes one line of progress for a person to read. */
+export type Report = (text: string) => void;
+
+/**
+ * The folder where installed tools stay between runs: COLONNADE_CACHE (the bootstrap always sets it), else a
+ * folder of the user's cache.
+ */
+export function toolsCache(env: NodeJS.ProcessEnv): string {
+  if (env.COLONNADE_CACHE) return path.resolve(env.COLONNADE_CACHE);
+  return path.join(env.XDG_CACHE_HOME || path.join(homedir(), '.cache'), 'colonnade');
+}
+
+/** The environment of an installer: where the home cannot be written, a home inside the tools cache. */
+export function installerEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  if (isWritable(path.join(homedir(), '.cache'))) return env;
+  const home = path.join(toolsCache(env), 'home');
+  return { ...env, HOME: home, XDG_CACHE_HOME: path.join(home, '.cache') };
+}
+
+function isWritable(dir: string): boolean {
+  try {
+    mkdirSync(dir, { recursive: true });
+    accessSync(dir, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Every file of that name on the PATH, in its order. */
+export function findOnPath(name: string, env: NodeJS.ProcessEnv): string[] {
+  const dirs = (env.PATH ?? '').split(path.delimiter).filter((dir) => path.isAbsolute(dir));
+  return dirs.map((dir) => path.join(dir, name)).filter((file) => existsSync(file));
+}
+
+/**
+ * Fills `dir` once: `build` works in a folder beside it, which is renamed when complete. Nobody sees half of it,
+ * and of two runs at once the slower one drops its copy.
+ */
+export async function installOnce(dir: string, build: (partial: string) => Promise<void>): Promise<void> {
+  if (existsSync(dir)) return;
+  const partial = `${dir}.${randomUUID()}.partial`;
+  try {
+    await mkdir(partial, { recursive: true });
+    await build(partial);
+    await rename(partial, dir).catch((error: unknown) => {
+      if (!existsSync(dir)) throw error;
+    });
+  } finally {
+    await rm(partial, { recursive: true, force: true });
+  }
+}
+
+export type CommandOptions = { cwd?: string; env?: NodeJS.ProcessEnv; limitMs?: number };
+
+/**
+ * Runs a command to its end.
+ * @returns what it wrote to its standard output
+ * @throws ColonnadeError `unavailable` with the last lines it printed
+ */
+export async function runCommand(
+  command: string,
+  args: readonly string[],
+  { cwd, env, limitMs = 15 * 60_000 }: CommandOptions = {},
+): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: limitMs });
+  let out = '';
+  let all = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+    all += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    all += text;
+  });
+  const fail = (reason: string, cause?: unknown) => {
+    const shown = [path.basename(command), ...args.slice(0, 3)].join(' ');
+    const last = all.trim().split('\n').slice(-5).join('\n');
+    reject(new ColonnadeError('unavailable', `"${shown}" ${reason}${last && `: ${last}`}`, { cause }));
+  };
+  child.on('error', (error) => fail('could not be run', error));
+  child.on('close', (code, signal) => {
+    if (code === 0) resolve(out);
+    else fail(signal ? `was ended by ${signal}` : `ended with exit code ${code}`);
+  });
+  return await promise;
+}

@@ -1,0 +1,171 @@
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { connectBus, renderNatsConfig } from '@colonnade/bus';
+import { mergerAclRules } from '@colonnade/contracts';
+import { type InstallationSecrets, loadSecrets } from './secrets.ts';
+import {
+  findNatsServer,
+  findRedisServer,
+  type NatsServer,
+  type RedisServer,
+  startNats,
+  startRedis,
+} from './servers/index.ts';
+import type { Report } from './servers/tools.ts';
+import { type ServiceProcess, startService } from './service-process.ts';
+
+export type StackOptions = {
+  /** Everything of this installation: secrets, store, streams, logs. */
+  dir: string;
+  /** Told each step, for a person who waits. */
+  report: Report;
+  mergers?: number;
+  /** Port of pillar-api's HTTP; 0: any free one. */
+  httpPort?: number;
+  /** More environment for all services, or for one. */
+  env?: Readonly<Record<string, string>>;
+  /** Off only where a test restarts nothing: an acknowledged message then survives a power cut. */
+  syncAlways?: boolean;
+};
+
+/** Redis user of the mergers. */
+const REDIS_MERGER_USER = 'pillar-merger';
+const MIB = 1024 * 1024;
+
+/** A whole Colonnade on one host: real servers and the services as child processes, which end with this one. */
+export type Stack = AsyncDisposable & {
+  dir: string;
+  storePath: string;
+  secrets: InstallationSecrets;
+  nats: NatsServer;
+  redis: RedisServer;
+  kms: ServiceProcess;
+  api: ServiceProcess;
+  mergers: ServiceProcess[];
+  /** One more merger of the group. */
+  startMerger(): Promise<ServiceProcess>;
+};
+
+/** Starts everything in the order of need. @throws ColonnadeError when a part does not start; what ran is stopped */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  await using started = new AsyncDisposableStack();
+  const { dir, report } = options;
+  const logs = path.join(dir, 'logs');
+  await mkdir(logs, { recursive: true, mode: 0o700 });
+  const secrets = await loadSecrets(path.join(dir, 'secrets'));
+  const nats = started.use(await launchNats(options, secrets));
+  report(`nats-server on ${nats.url}`);
+  const redis = started.use(await launchRedis(options, secrets));
+  report(`redis-server on ${redis.url}`);
+  await provision(nats, secrets);
+
+  const launch = (
+    name: 'crypto-kms' | 'pillar-api' | 'pillar-merger',
+    env: Record<string, string>,
+    index = 0,
+  ) =>
+    startService({
+      name,
+      portVariable: name === 'pillar-api' ? 'HTTP_PORT' : 'OPS_PORT',
+      logFile: path.join(logs, index === 0 ? `${name}.log` : `${name}-${index}.log`),
+      env: { ...common(name, nats, secrets), ...env, ...options.env },
+    });
+  const storePath = path.join(dir, 'estate', 'estate.sqlite');
+  const kms = started.use(await launch('crypto-kms', kmsEnv(dir, secrets)));
+  report(`crypto-kms on ${kms.url}`);
+  const api = started.use(await launch('pillar-api', apiEnv(storePath, secrets, options.httpPort ?? 0)));
+  report(`pillar-api on ${api.url}`);
+  const mergers: ServiceProcess[] = [];
+  const startMerger = async () => {
+    const merger = await launch('pillar-merger', mergerEnv(storePath, redis, secrets), mergers.length + 1);
+    mergers.push(started.use(merger));
+    report(`pillar-merger on ${merger.url}`);
+    return merger;
+  };
+  for (let i = 0; i < (options.mergers ?? 1); i++) await startMerger();
+  const owned = started.move();
+  // A merger that is started later must be stopped too, so it is kept apart from what has moved.
+  const later = new AsyncDisposableStack();
+  return {
+    ...{ dir, storePath, secrets, nats, redis, kms, api, mergers },
+    async startMerger() {
+      const merger = await launch('pillar-merger', mergerEnv(storePath, redis, secrets), mergers.length + 1);
+      mergers.push(later.use(merger));
+      return merger;
+    },
+    async [Symbol.asyncDispose]() {
+      await later.disposeAsync();
+      await owned.disposeAsync();
+    },
+  };
+}
+
+async function launchNats(options: StackOptions, secrets: InstallationSecrets): Promise<NatsServer> {
+  const { path: binary } = await findNatsServer({ report: options.report });
+  const configText = renderNatsConfig({
+    host: '127.0.0.1',
+    port: -1,
+    passwords: secrets.busPasswords,
+    syncAlways: options.syncAlways ?? true,
+    maxFileBytes: 1024 * MIB,
+  });
+  return startNats({ binary, dir: path.join(options.dir, 'nats'), configText });
+}
+
+async function launchRedis(options: StackOptions, secrets: InstallationSecrets): Promise<RedisServer> {
+  const { path: binary } = await findRedisServer({ report: options.report });
+  const merger = `user ${REDIS_MERGER_USER} ${mergerAclRules(secrets.redisMergerPassword).join(' ')}`;
+  return startRedis({
+    binary,
+    dir: path.join(options.dir, 'redis'),
+    adminPassword: secrets.redisAdminPassword,
+    aclUsers: [merger],
+  });
+}
+
+/** Makes the streams, as the only user that may. */
+async function provision(nats: NatsServer, secrets: InstallationSecrets): Promise<void> {
+  const silent = { info: () => {}, warn: () => {}, error: () => {} };
+  await using bus = await connectBus({
+    servers: nats.url,
+    user: 'provisioner',
+    password: secrets.busPasswords.provisioner,
+    name: 'provisioner',
+    logger: silent,
+  });
+  await bus.provisionStreams({ maxEventsBytes: 256 * MIB, maxAuditBytes: 512 * MIB, replicas: 1 });
+}
+
+function common(name: ServiceProcess['name'], nats: NatsServer, secrets: InstallationSecrets) {
+  return { NATS_URL: nats.url, NATS_PASSWORD_FILE: secrets.busPasswordFiles[name] };
+}
+
+function kmsEnv(dir: string, secrets: InstallationSecrets) {
+  return {
+    KMS_STATE_DIR: path.join(dir, 'kms'),
+    PILLARS_KEK_FILE: secrets.kekFile,
+    BOOTSTRAP_TOKEN_FILE: secrets.adminTokenFile,
+    OPS_HOST: '127.0.0.1',
+    OPS_PORT: '0',
+  };
+}
+
+function apiEnv(storePath: string, secrets: InstallationSecrets, httpPort: number) {
+  return {
+    STORE_PATH: storePath,
+    BOOTSTRAP_TOKEN_FILE: secrets.adminTokenFile,
+    HTTP_HOST: '127.0.0.1',
+    HTTP_PORT: String(httpPort),
+  };
+}
+
+function mergerEnv(storePath: string, redis: RedisServer, secrets: InstallationSecrets) {
+  return {
+    STORE_PATH: storePath,
+    REDIS_URL: redis.url,
+    REDIS_USER: REDIS_MERGER_USER,
+    REDIS_PASSWORD_FILE: secrets.redisMergerPasswordFile,
+    OPS_HOST: '127.0.0.1',
+    OPS_PORT: '0',
+  };
+}

@@ -1,0 +1,38 @@
+import { describe } from 'node:test';
+import { testCollections } from './contract/collections.ts';
+import { testCrashes } from './contract/crash.ts';
+import { testFleet } from './contract/fleet.ts';
+import type { CreateHarness } from './contract/harness.ts';
+import { testIdempotency } from './contract/idempotency.ts';
+import { testOutbox } from './contract/outbox.ts';
+import { testPaging } from './contract/paging.ts';
+import { testPillars } from './contract/pillars.ts';
+import { testRaces } from './contract/races.ts';
+import { testRefusals } from './contract/refusals.ts';
+import { testReopening } from './contract/reopening.ts';
+import { testSnapshots } from './contract/snapshots.ts';
+import { testValues } from './contract/values.ts';
+
+export { runContractWriter } from './contract/crash-writer.ts';
+export type { CreateHarness, EstateHarness, StoreOptions } from './contract/harness.ts';
+
+/**
+ * What every adapter of the estate must pass. It knows the port and the harness only; `create` makes an empty
+ * estate for each test. Registers its tests with `node:test`.
+ */
+export function runEstateContract(name: string, create: CreateHarness): void {
+  describe(`the estate on ${name}`, () => {
+    testPillars(create);
+    testCollections(create);
+    testFleet(create);
+    testValues(create);
+    testRefusals(create);
+    testPaging(create);
+    testSnapshots(create);
+    testIdempotency(create);
+    testOutbox(create);
+    testRaces(create);
+    testReopening(create);
+    testCrashes(create);
+  });
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import * as h from './harness.ts';
+
+export function testFleet(create: h.CreateHarness): void {
+  test('a master is put, changed and deleted', async () => {
+    await h.withStore(create, async (store) => {
+      const tick = await h.writeTick(store, h.putMaster('m1'));
+      const record = { id: 'm1', envs: ['prod'], tokenIds: ['jti-1'], onUnknownMinion: 'register', tick };
+      assert.deepEqual(await store.getMaster('m1'), record);
+      const change = h.putMaster('m1', { envs: [], tokenIds: ['b', 'a'], onUnknownMinion: 'refuse' });
+      const next = await h.writeTick(store, { ...change, expect: tick });
+      const changed = { id: 'm1', envs: [], tokenIds: ['b', 'a'], onUnknownMinion: 'refuse', tick: next };
+      assert.deepEqual(await store.listMasters(), [changed]);
+      await h.writeTick(store, { kind: 'master.delete', id: 'm1', expect: next });
+      assert.equal(await store.getMaster('m1'), undefined);
+    });
+  });
+
+  test('a minion keeps its memberships in their order', async () => {
+    await h.withStore(create, async (store) => {
+      const collections = ['z', 'a', 'm'].map((id) => h.putCollection(id));
+      const tick = await h.writeTick(
+        store,
+        ...collections,
+        h.putMaster('m1'),
+        h.putMinion('m1', 'web1', ['z', 'a', 'm']),
+      );
+      const record = { master: 'm1', id: 'web1', collections: ['z', 'a', 'm'], registeredBy: 'ada', tick };
+      assert.deepEqual(await store.getMinion('m1', 'web1'), record);
+      const next = await h.writeTick(store, { ...h.putMinion('m1', 'web1', ['m', 'z']), expect: tick });
+      assert.deepEqual(await store.getMinion('m1', 'web1'), {
+        ...record,
+        collections: ['m', 'z'],
+        tick: next,
+      });
+      assert.equal(await store.getMinion('m2', 'web1'), undefined);
+      await h.writeTick(store, { kind: 'collection.delete', id: 'a', expect: undefined });
+      await h.writeTick(store, { kind: 'minion.delete', master: 'm1', id: 'web1', expect: next });
+      assert.equal(await store.getMinion('m1', 'web1'), undefined);
+      await h.writeTick(store, { kind: 'collection.delete', id: 'z', expect: undefined });
+    });
+  });
+
+  test('minions are listed by master and by collection', async () => {
+    await h.withStore(create, async (store) => {
+      await h.writeTick(
+        store,
+        ...[h.putCollection('c1'), h.putCollection('c2'), h.putMaster('m1'), h.putMaster('m2')],
+        ...[h.putMinion('m2', 'a', ['c1', 'c2']), h.putMinion('m1', 'b', ['c2']), h.putMinion('m1', 'a')],
+      );
+      const keys = async (filter: { master?: string; collection?: string }) =>
+        (await store.listMinions(filter, { after: undefined, limit: 10 })).rows.map(
+          (m) => `${m.master}/${m.id}`,
+        );
+      assert.deepEqual(await keys({}), ['m1/a', 'm1/b', 'm2/a']);
+      assert.deepEqual(await keys({ master: 'm1' }), ['m1/a', 'm1/b']);
+      assert.deepEqual(await keys({ collection: 'c2' }), ['m1/b', 'm2/a']);
+      assert.deepEqual(await keys({ master: 'm2', collection: 'c1' }), ['m2/a']);
+      assert.deepEqual(await keys({ master: 'm3' }), []);
+    });
+  });
+
+  test('an API token is put, changed and deleted', async () => {
+    await h.withStore(create, async (store) => {
+      const tick = await h.writeTick(store, h.putToken('t1'));
+      const record = { ...h.putToken('t1').record, tick };
+      assert.deepEqual(await store.getToken('t1'), record);
+      const roles = ['secret-reader', 'editor'] as const;
+      const change = h.putToken('t1', { roles, expiresAtMs: h.NOW_MS + 1 });
+      const next = await h.writeTick(store, { ...change, expect: tick });
+      assert.deepEqual(await store.listTokens(), [
+        { ...record, roles, expiresAtMs: h.NOW_MS + 1, tick: next },
+      ]);
+      await h.writeTick(store, { kind: 'token.delete', id: 't1', expect: next });
+      assert.deepEqual(await store.listTokens(), []);
+      assert.equal(await store.getToken('t1'), undefined);
+    });
+  });
+}

@@ -1,0 +1,125 @@
+import { ColonnadeError, LIMITS } from '@colonnade/contracts';
+import type { CollectionRecord, Mutation } from '../port.ts';
+import type { CollectionRow } from './rows.ts';
+import { checkExpect, hasRow, type Tx } from './transaction.ts';
+
+type Put = Extract<Mutation, { kind: 'collection.put' }>;
+type Draft = Put['record'];
+
+/** The collection ?1 and all below it, with their level from 1. */
+const SUBTREE = `
+  WITH RECURSIVE tree (id, level) AS (
+    SELECT id, 1 FROM collections WHERE id = ?1
+    UNION ALL SELECT c.id, t.level + 1 FROM collections c JOIN tree t ON c.parent_id = t.id
+  )`;
+
+/** @throws ColonnadeError already_exists | not_found | precondition_failed | conflict (cycle, depth, owner) */
+export function putCollection(tx: Tx, { expect, record }: Put): void {
+  const { db, tick } = tx;
+  const found = db.get<CollectionRow>('SELECT * FROM collections WHERE id = ?', record.id);
+  checkExpect('collection', found, expect);
+  checkParent(tx, record, found !== undefined);
+  const parent = record.parentId ?? null;
+  if (found === undefined) {
+    db.run(
+      'INSERT INTO collections VALUES (?, ?, ?, ?, ?)',
+      record.id,
+      record.name,
+      parent,
+      record.owner,
+      tick,
+    );
+  } else {
+    if (found.owner !== record.owner) changeOwner(tx, record);
+    db.run(
+      'UPDATE collections SET name = ?, parent_id = ?, tick = ? WHERE id = ?',
+      ...[record.name, parent, tick, record.id],
+    );
+  }
+  tx.change('collections');
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | conflict while something hangs on it */
+export function deleteCollection(
+  tx: Tx,
+  { id, expect }: Extract<Mutation, { kind: 'collection.delete' }>,
+): void {
+  const { db } = tx;
+  checkDeletable(expect);
+  checkExpect('collection', db.get<CollectionRow>('SELECT * FROM collections WHERE id = ?', id), expect);
+  if (hasRow(db, 'SELECT 1 FROM collections WHERE parent_id = ?', id)) {
+    throw new ColonnadeError('conflict', 'the collection has children');
+  }
+  if (hasRow(db, 'SELECT 1 FROM minion_collections WHERE collection_id = ?', id)) {
+    throw new ColonnadeError('conflict', 'the collection has members');
+  }
+  if (hasRow(db, "SELECT 1 FROM pillars WHERE tgt_type = 'collection' AND tgt_id = ?", id)) {
+    throw new ColonnadeError('conflict', 'the collection has pillars');
+  }
+  db.run('DELETE FROM collections WHERE id = ?', id);
+  tx.change('collections');
+}
+
+/** To delete what must be absent is a mistake of the caller. */
+export function checkDeletable(expect: unknown): void {
+  if (expect === 'absent')
+    throw new ColonnadeError('bad_request', 'a delete cannot expect the record to be absent');
+}
+
+function checkParent({ db }: Tx, record: Draft, exists: boolean): void {
+  if (record.parentId === undefined) return;
+  const parent = db.get<Pick<CollectionRecord, 'owner'>>(
+    'SELECT owner FROM collections WHERE id = ?',
+    record.parentId,
+  );
+  if (parent === undefined && record.parentId !== record.id) {
+    throw new ColonnadeError('not_found', 'no such parent collection', { field: 'parentId' });
+  }
+  if (
+    record.parentId === record.id ||
+    (exists && hasRow(db, `${SUBTREE} SELECT 1 FROM tree WHERE id = ?2`, record.id, record.parentId))
+  ) {
+    throw new ColonnadeError('conflict', 'the collection would be below itself', { field: 'parentId' });
+  }
+  if (parent?.owner !== record.owner) {
+    throw new ColonnadeError('conflict', 'a collection has the owner of its parent', { field: 'owner' });
+  }
+  if (levelOf({ db }, record.parentId) + heightOf({ db }, record.id) > LIMITS.collectionDepth) {
+    throw new ColonnadeError('conflict', `the tree would be deeper than ${LIMITS.collectionDepth} levels`, {
+      field: 'parentId',
+    });
+  }
+}
+
+/** 1 for a root collection. */
+function levelOf({ db }: Pick<Tx, 'db'>, id: string): number {
+  const row = db.get<{ level: number }>(
+    `WITH RECURSIVE up (parent_id, level) AS (
+       SELECT parent_id, 1 FROM collections WHERE id = ?
+       UNION ALL SELECT c.parent_id, up.level + 1 FROM collections c JOIN up ON c.id = up.parent_id
+     ) SELECT max(level) AS level FROM up`,
+    id,
+  );
+  return row?.level ?? 0;
+}
+
+/** Levels of the collection with all below it; 1 when it is a leaf or new. */
+function heightOf({ db }: Pick<Tx, 'db'>, id: string): number {
+  return (
+    db.get<{ height: number | null }>(`${SUBTREE} SELECT max(level) AS height FROM tree`, id)?.height ?? 1
+  );
+}
+
+/** The owner is part of a collection's pillarenv and so of the AAD of its secrets: with pillars it stays. */
+function changeOwner({ db, tick }: Tx, record: Draft): void {
+  const pillars = `${SUBTREE} SELECT 1 FROM tree JOIN pillars p ON p.tgt_type = 'collection' AND p.tgt_id = tree.id LIMIT 1`;
+  if (hasRow(db, pillars, record.id)) {
+    throw new ColonnadeError('conflict', 'the owner cannot change while the tree has pillars', {
+      field: 'owner',
+    });
+  }
+  db.run(
+    `${SUBTREE} UPDATE collections SET owner = ?2, tick = ?3 WHERE id IN (SELECT id FROM tree)`,
+    ...[record.id, record.owner, tick],
+  );
+}

@@ -1,0 +1,105 @@
+import { ColonnadeError, LIMITS, minionEnv } from '@colonnade/contracts';
+import type { Mutation } from '../port.ts';
+import { checkDeletable } from './mutations-collection.ts';
+import { writeList } from './rows.ts';
+import { checkExpect, hasRow, type Tx } from './transaction.ts';
+
+type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
+
+/** @throws ColonnadeError already_exists | not_found | precondition_failed */
+export function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): void {
+  checkExpect('master', tickOf(tx, 'SELECT tick FROM masters WHERE id = ?', record.id), expect);
+  tx.db.run(
+    `INSERT INTO masters (id, envs, token_ids, on_unknown_minion, tick) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (id) DO UPDATE SET envs = excluded.envs, token_ids = excluded.token_ids,
+       on_unknown_minion = excluded.on_unknown_minion, tick = excluded.tick`,
+    ...[record.id, writeList(record.envs), writeList(record.tokenIds), record.onUnknownMinion, tx.tick],
+  );
+  tx.change(`master:${record.id}`);
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions */
+export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void {
+  checkDeletable(expect);
+  checkExpect('master', tickOf(tx, 'SELECT tick FROM masters WHERE id = ?', id), expect);
+  if (hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id)) {
+    throw new ColonnadeError('conflict', 'the master has minions');
+  }
+  tx.db.run('DELETE FROM masters WHERE id = ?', id);
+  tx.change(`master:${id}`);
+}
+
+/** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request */
+export function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): void {
+  const { db, tick } = tx;
+  const { master, id, collections, registeredBy } = record;
+  if (!hasRow(db, 'SELECT 1 FROM masters WHERE id = ?', master)) {
+    throw new ColonnadeError('unknown_master', 'no such master', { field: 'master' });
+  }
+  checkExpect(
+    'minion',
+    tickOf(tx, 'SELECT tick FROM minions WHERE master = ? AND id = ?', master, id),
+    expect,
+  );
+  checkMemberships(tx, collections);
+  db.run(
+    `INSERT INTO minions (master, id, registered_by, tick) VALUES (?, ?, ?, ?)
+     ON CONFLICT (master, id) DO UPDATE SET registered_by = excluded.registered_by, tick = excluded.tick`,
+    ...[master, id, registeredBy, tick],
+  );
+  db.run('DELETE FROM minion_collections WHERE master = ? AND minion_id = ?', master, id);
+  for (const [position, collection] of collections.entries()) {
+    db.run('INSERT INTO minion_collections VALUES (?, ?, ?, ?)', master, id, position, collection);
+  }
+  tx.change(`minion:${master}/${id}`);
+}
+
+function checkMemberships({ db }: Tx, collections: readonly string[]): void {
+  if (new Set(collections).size !== collections.length) {
+    throw new ColonnadeError('bad_request', 'a collection is named twice', { field: 'collections' });
+  }
+  if (collections.length > LIMITS.collectionsPerMinion) {
+    const why = `a minion is a member of at most ${LIMITS.collectionsPerMinion} collections`;
+    throw new ColonnadeError('bad_request', why, { field: 'collections' });
+  }
+  for (const [position, id] of collections.entries()) {
+    if (hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', id)) continue;
+    throw new ColonnadeError('not_found', 'no such collection', { field: `collections.${position}` });
+  }
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has pillars */
+export function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>): void {
+  checkDeletable(expect);
+  checkExpect(
+    'minion',
+    tickOf(tx, 'SELECT tick FROM minions WHERE master = ? AND id = ?', master, id),
+    expect,
+  );
+  if (hasRow(tx.db, 'SELECT 1 FROM pillars WHERE pillarenv = ?', minionEnv(id, master))) {
+    throw new ColonnadeError('conflict', 'the minion has pillars');
+  }
+  tx.db.run('DELETE FROM minions WHERE master = ? AND id = ?', master, id);
+  tx.change(`minion:${master}/${id}`);
+}
+
+/** @throws ColonnadeError already_exists | not_found | precondition_failed */
+export function putToken(tx: Tx, { expect, record }: Of<'token.put'>): void {
+  checkExpect('token', tickOf(tx, 'SELECT tick FROM tokens WHERE id = ?', record.id), expect);
+  tx.db.run(
+    'INSERT OR REPLACE INTO tokens (id, hash, sub, roles, created_at_ms, expires_at_ms, tick) VALUES (?, ?, ?, ?, ?, ?, ?)',
+    ...[record.id, record.hash, record.sub, writeList(record.roles), record.createdAtMs],
+    ...[record.expiresAtMs ?? null, tx.tick],
+  );
+}
+
+/** @throws ColonnadeError not_found | precondition_failed */
+export function deleteToken(tx: Tx, { id, expect }: Of<'token.delete'>): void {
+  checkDeletable(expect);
+  checkExpect('token', tickOf(tx, 'SELECT tick FROM tokens WHERE id = ?', id), expect);
+  tx.db.run('DELETE FROM tokens WHERE id = ?', id);
+}
+
+function tickOf({ db }: Tx, sql: string, ...key: string[]): { tick: number } | undefined {
+  return db.get<{ tick: number }>(sql, ...key);
+}

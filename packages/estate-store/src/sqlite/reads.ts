@@ -1,0 +1,151 @@
+import { ColonnadeError, LIMITS, type TgtType } from '@colonnade/contracts';
+import type {
+  ApiTokenRecord,
+  CollectionRecord,
+  EstateStore,
+  MasterRecord,
+  MinionRecord,
+  OutboxRow,
+  Page,
+  PillarFilter,
+  PillarRecord,
+  PillarVersion,
+} from '../port.ts';
+import type { Db } from './connection.ts';
+import * as rows from './rows.ts';
+
+/** The queries, each inside an open read transaction. */
+
+type PageAsk = Parameters<EstateStore['listPillars']>[1];
+
+export function readPillar(db: Db, pid: string): PillarRecord | undefined {
+  const row = db.get<rows.PillarRow>('SELECT * FROM pillars WHERE pid = ?', pid);
+  return row && rows.toPillar(row);
+}
+
+export function findPillar(db: Db, tgtType: TgtType, tgtId: string, name: string, pillarenv: string) {
+  const row = db.get<rows.PillarRow>(
+    'SELECT * FROM pillars WHERE tgt_type = ? AND tgt_id = ? AND name = ? AND pillarenv = ?',
+    ...[tgtType, tgtId, name, pillarenv],
+  );
+  return row && rows.toPillar(row);
+}
+
+export function listPillars(db: Db, filter: PillarFilter, page: PageAsk): Page<PillarRecord> {
+  const { tgtTypes, tgtId, pillarenv, name } = filter;
+  checkLimit(page.limit);
+  const conditions = ['tgt_type IN (SELECT value FROM json_each(?))', 'pid > ?'];
+  const params: string[] = [JSON.stringify(tgtTypes), page.after ?? ''];
+  for (const [column, wanted] of Object.entries({ tgt_id: tgtId, pillarenv, name })) {
+    if (wanted === undefined) continue;
+    conditions.push(`${column} = ?`);
+    params.push(wanted);
+  }
+  const sql = `SELECT * FROM pillars WHERE ${conditions.join(' AND ')} ORDER BY pid LIMIT ?`;
+  const found = db.all<rows.PillarRow>(sql, ...params, page.limit + 1);
+  return cutPage(found.map(rows.toPillar), page.limit, ({ pid }) => pid);
+}
+
+export function listVersions(db: Db, pid: string): readonly PillarVersion[] {
+  return db
+    .all<Parameters<typeof rows.toVersion>[0]>(
+      'SELECT * FROM pillar_versions WHERE pid = ? ORDER BY tick',
+      pid,
+    )
+    .map(rows.toVersion);
+}
+
+export function readCollection(db: Db, id: string): CollectionRecord | undefined {
+  const row = db.get<rows.CollectionRow>('SELECT * FROM collections WHERE id = ?', id);
+  return row && rows.toCollection(row);
+}
+
+export function listCollections(db: Db): readonly CollectionRecord[] {
+  return db.all<rows.CollectionRow>('SELECT * FROM collections ORDER BY id').map(rows.toCollection);
+}
+
+export function readBranch(db: Db, id: string): readonly CollectionRecord[] {
+  const sql = `
+    WITH RECURSIVE up (id, parent_id, distance) AS (
+      SELECT id, parent_id, 0 FROM collections WHERE id = ?
+      UNION ALL SELECT c.id, c.parent_id, up.distance + 1 FROM collections c JOIN up ON c.id = up.parent_id
+    )
+    SELECT c.* FROM up JOIN collections c ON c.id = up.id ORDER BY up.distance DESC`;
+  return db.all<rows.CollectionRow>(sql, id).map(rows.toCollection);
+}
+
+export function readMaster(db: Db, id: string): MasterRecord | undefined {
+  const row = db.get<rows.MasterRow>('SELECT * FROM masters WHERE id = ?', id);
+  return row && rows.toMaster(row);
+}
+
+export function listMasters(db: Db): readonly MasterRecord[] {
+  return db.all<rows.MasterRow>('SELECT * FROM masters ORDER BY id').map(rows.toMaster);
+}
+
+export function readMinion(db: Db, master: string, id: string): MinionRecord | undefined {
+  const row = db.get<rows.MinionRow>(`${rows.SELECT_MINION} WHERE m.master = ? AND m.id = ?`, master, id);
+  return row && rows.toMinion(row);
+}
+
+/** Ordered by master and id; the cursor is `master/id`, and neither holds a slash. */
+export function listMinions(
+  db: Db,
+  filter: { master?: string; collection?: string },
+  page: PageAsk,
+): Page<MinionRecord> {
+  checkLimit(page.limit);
+  const after = page.after ?? '/';
+  const slash = after.indexOf('/');
+  if (slash < 0) throw new ColonnadeError('bad_request', 'not a cursor of this list', { field: 'after' });
+  const conditions = ['(m.master, m.id) > (?, ?)'];
+  const params = [after.slice(0, slash), after.slice(slash + 1)];
+  if (filter.master !== undefined) {
+    conditions.push('m.master = ?');
+    params.push(filter.master);
+  }
+  if (filter.collection !== undefined) {
+    conditions.push(
+      'EXISTS (SELECT 1 FROM minion_collections c WHERE c.collection_id = ? AND c.master = m.master AND c.minion_id = m.id)',
+    );
+    params.push(filter.collection);
+  }
+  const sql = `${rows.SELECT_MINION} WHERE ${conditions.join(' AND ')} ORDER BY m.master, m.id LIMIT ?`;
+  const found = db.all<rows.MinionRow>(sql, ...params, page.limit + 1);
+  return cutPage(found.map(rows.toMinion), page.limit, ({ master, id }) => `${master}/${id}`);
+}
+
+export function readToken(db: Db, id: string): ApiTokenRecord | undefined {
+  const row = db.get<rows.TokenRow>('SELECT * FROM tokens WHERE id = ?', id);
+  return row && rows.toToken(row);
+}
+
+export function listTokens(db: Db): readonly ApiTokenRecord[] {
+  return db.all<rows.TokenRow>('SELECT * FROM tokens ORDER BY id').map(rows.toToken);
+}
+
+export function findIdempotent(db: Db, scope: string, nowMs: number) {
+  const row = db.get<{ fingerprint: string; response: string; tick: number }>(
+    'SELECT fingerprint, response, tick FROM idempotency WHERE scope = ? AND expires_at_ms > ?',
+    ...[scope, nowMs],
+  );
+  return row && { fingerprint: row.fingerprint, response: rows.readValue(row.response), tick: row.tick };
+}
+
+export function readOutbox(db: Db, limit: number): readonly OutboxRow[] {
+  return db
+    .all<rows.OutboxTableRow>('SELECT * FROM outbox ORDER BY tick, idx LIMIT ?', limit)
+    .map(rows.toOutboxRow);
+}
+
+function checkLimit(limit: number): void {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= LIMITS.pageRows) return;
+  throw new ColonnadeError('bad_request', `a page has 1 to ${LIMITS.pageRows} rows`, { field: 'limit' });
+}
+
+/** One row more than the page was asked for: it only says that there is a next page. */
+function cutPage<T>(found: readonly T[], limit: number, cursorOf: (row: T) => string): Page<T> {
+  const page = found.slice(0, limit);
+  const last = page.at(-1);
+  return { rows: page, next: found.length > limit && last !== undefined ? cursorOf(last) : undefined };
+}

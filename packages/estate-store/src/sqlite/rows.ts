@@ -1,0 +1,172 @@
+import type { TgtType } from '@colonnade/contracts';
+import { canonicalText, parseValue, type Value } from '@colonnade/value';
+import type {
+  ApiTokenRecord,
+  CollectionRecord,
+  MasterRecord,
+  MinionRecord,
+  OutboxRow,
+  PillarRecord,
+  PillarVersion,
+  Role,
+} from '../port.ts';
+
+/** Rows as the tables hold them, and their way to records. Values are canonical text, lists JSON text. */
+
+export type PillarRow = {
+  pid: string;
+  tgt_type: string;
+  tgt_id: string;
+  name: string;
+  pillarenv: string;
+  value: string;
+  is_secret: number;
+  created_by: string;
+  updated_by: string;
+  created_at_ms: number;
+  updated_at_ms: number;
+  tick: number;
+};
+
+/** In the order of both pillar tables; `tick` stands apart, since it is not copied into a version. */
+export const PILLAR_FIELDS =
+  'pid, tgt_type, tgt_id, name, pillarenv, value, is_secret, created_by, updated_by, created_at_ms, updated_at_ms';
+
+/** What was canonical when it was written is not held to the limits of today. */
+export function readValue(text: string): Value {
+  return parseValue(text, { maxDepth: 512 });
+}
+
+export function toPillar(row: PillarRow): PillarRecord {
+  return {
+    pid: row.pid,
+    tgtType: row.tgt_type as TgtType,
+    tgtId: row.tgt_id,
+    pillarenv: row.pillarenv,
+    name: row.name,
+    value: readValue(row.value),
+    isSecret: row.is_secret === 1,
+    createdBy: row.created_by,
+    updatedBy: row.updated_by,
+    createdAtMs: row.created_at_ms,
+    updatedAtMs: row.updated_at_ms,
+    tick: row.tick,
+  };
+}
+
+export function toVersion(row: PillarRow & { op: PillarVersion['op'] }): PillarVersion {
+  return { ...toPillar(row), op: row.op };
+}
+
+export type CollectionRow = {
+  id: string;
+  name: string;
+  parent_id: string | null;
+  owner: string;
+  tick: number;
+};
+
+export function toCollection(row: CollectionRow): CollectionRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    parentId: row.parent_id ?? undefined,
+    owner: row.owner,
+    tick: row.tick,
+  };
+}
+
+export type MasterRow = {
+  id: string;
+  envs: string;
+  token_ids: string;
+  on_unknown_minion: string;
+  tick: number;
+};
+
+export function toMaster(row: MasterRow): MasterRecord {
+  return {
+    id: row.id,
+    envs: readList(row.envs),
+    tokenIds: readList(row.token_ids),
+    onUnknownMinion: row.on_unknown_minion as MasterRecord['onUnknownMinion'],
+    tick: row.tick,
+  };
+}
+
+/** `collections` is a JSON list in the order of the memberships. */
+export type MinionRow = {
+  master: string;
+  id: string;
+  registered_by: string;
+  tick: number;
+  collections: string;
+};
+
+/** Selects MinionRow; a condition may follow. */
+export const SELECT_MINION = `
+  SELECT m.master, m.id, m.registered_by, m.tick, (
+    SELECT json_group_array(c.collection_id ORDER BY c.position)
+    FROM minion_collections c WHERE c.master = m.master AND c.minion_id = m.id
+  ) AS collections
+  FROM minions m`;
+
+export function toMinion(row: MinionRow): MinionRecord {
+  return {
+    master: row.master,
+    id: row.id,
+    collections: readList(row.collections),
+    registeredBy: row.registered_by,
+    tick: row.tick,
+  };
+}
+
+export type TokenRow = {
+  id: string;
+  hash: string;
+  sub: string;
+  roles: string;
+  created_at_ms: number;
+  expires_at_ms: number | null;
+  tick: number;
+};
+
+export function toToken(row: TokenRow): ApiTokenRecord {
+  return {
+    id: row.id,
+    hash: row.hash,
+    sub: row.sub,
+    roles: readList(row.roles) as readonly Role[],
+    createdAtMs: row.created_at_ms,
+    expiresAtMs: row.expires_at_ms ?? undefined,
+    tick: row.tick,
+  };
+}
+
+export type OutboxTableRow = {
+  tick: number;
+  idx: number;
+  time_ms: number;
+  type: string;
+  subject: string;
+  data: string;
+};
+
+export function toOutboxRow(row: OutboxTableRow): OutboxRow {
+  return {
+    tick: row.tick,
+    index: row.idx,
+    timeMs: row.time_ms,
+    type: row.type,
+    subject: row.subject,
+    data: readValue(row.data),
+  };
+}
+
+export function writeList(items: readonly string[]): string {
+  return canonicalText([...items]);
+}
+
+function readList(text: string): readonly string[] {
+  return readValue(text) as string[];
+}

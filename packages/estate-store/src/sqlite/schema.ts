@@ -1,0 +1,129 @@
+/**
+ * The tables, as the migrations that lead to them: entry i brings the schema from version i to i + 1.
+ * Entries are never changed once released; a new need is a new entry.
+ */
+export const MIGRATIONS: readonly string[] = [
+  `
+  CREATE TABLE meta (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    schema_version INTEGER NOT NULL,
+    incarnation TEXT NOT NULL,
+    tick INTEGER NOT NULL,
+    changes_floor INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE pillars (
+    pid TEXT NOT NULL PRIMARY KEY,
+    tgt_type TEXT NOT NULL,
+    tgt_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    pillarenv TEXT NOT NULL,
+    value TEXT NOT NULL,
+    is_secret INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    tick INTEGER NOT NULL,
+    UNIQUE (tgt_type, tgt_id, name, pillarenv)
+  ) STRICT;
+  CREATE INDEX pillars_by_env ON pillars (pillarenv, name, pid);
+
+  CREATE TABLE pillar_versions (
+    pid TEXT NOT NULL,
+    tick INTEGER NOT NULL,
+    op TEXT NOT NULL CHECK (op IN ('create', 'update', 'delete')),
+    tgt_type TEXT NOT NULL,
+    tgt_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    pillarenv TEXT NOT NULL,
+    value TEXT NOT NULL,
+    is_secret INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (pid, tick)
+  ) STRICT;
+
+  CREATE TABLE collections (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    parent_id TEXT REFERENCES collections (id),
+    owner TEXT NOT NULL,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX collections_by_parent ON collections (parent_id);
+
+  CREATE TABLE masters (
+    id TEXT NOT NULL PRIMARY KEY,
+    envs TEXT NOT NULL,
+    token_ids TEXT NOT NULL,
+    on_unknown_minion TEXT NOT NULL CHECK (on_unknown_minion IN ('register', 'refuse')),
+    tick INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE minions (
+    master TEXT NOT NULL REFERENCES masters (id),
+    id TEXT NOT NULL,
+    registered_by TEXT NOT NULL,
+    tick INTEGER NOT NULL,
+    PRIMARY KEY (master, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE minion_collections (
+    master TEXT NOT NULL,
+    minion_id TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    collection_id TEXT NOT NULL REFERENCES collections (id),
+    PRIMARY KEY (master, minion_id, position),
+    UNIQUE (collection_id, master, minion_id),
+    FOREIGN KEY (master, minion_id) REFERENCES minions (master, id) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE tokens (
+    id TEXT NOT NULL PRIMARY KEY,
+    hash TEXT NOT NULL,
+    sub TEXT NOT NULL,
+    roles TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    tick INTEGER NOT NULL
+  ) STRICT;
+
+  CREATE TABLE outbox (
+    tick INTEGER NOT NULL,
+    idx INTEGER NOT NULL,
+    time_ms INTEGER NOT NULL,
+    type TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    data TEXT NOT NULL,
+    PRIMARY KEY (tick, idx)
+  ) STRICT;
+
+  CREATE TABLE changes (
+    tick INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (tick, key)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE idempotency (
+    scope TEXT NOT NULL PRIMARY KEY,
+    fingerprint TEXT NOT NULL,
+    response TEXT NOT NULL,
+    tick INTEGER NOT NULL,
+    expires_at_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX idempotency_by_expiry ON idempotency (expires_at_ms);
+
+  CREATE TABLE leases (
+    name TEXT NOT NULL PRIMARY KEY,
+    holder TEXT NOT NULL,
+    fence INTEGER NOT NULL,
+    expires_at_ms INTEGER NOT NULL
+  ) STRICT;
+  `,
+];
+
+/** The schema this program reads and writes. */
+export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -1,0 +1,43 @@
+import type { ChangeKey, Clock, EstateQuery, EstateSnapshot, MasterRecord, MinionRecord } from '../port.ts';
+import type { Db } from './connection.ts';
+import type { ReadClock } from './read-connection.ts';
+import { listCollections, readMaster, readMinion } from './reads.ts';
+import { type PillarRow, toPillar } from './rows.ts';
+
+/** More changed keys than this are reported as `all`. */
+const MAX_CHANGED = 10_000;
+
+/** Reads one snapshot inside the open read transaction. */
+export function readSnapshot(db: Db, clock: ReadClock, query: EstateQuery): EstateSnapshot {
+  const { incarnation, tick } = clock;
+  return {
+    clock: { incarnation, tick },
+    changed: readChanged(db, clock, query.since),
+    scopes: new Map(query.scopes.map((scope) => [scope, readScope(db, scope)])),
+    collections: query.collections ? listCollections(db) : undefined,
+    masters: new Map(query.masters.map((id): [string, MasterRecord | undefined] => [id, readMaster(db, id)])),
+    minions: new Map(
+      query.minions.map(({ master, id }): [string, MinionRecord | undefined] => [
+        `${master}/${id}`,
+        readMinion(db, master, id),
+      ]),
+    ),
+  };
+}
+
+function readScope(db: Db, scope: string) {
+  return db
+    .all<PillarRow>('SELECT * FROM pillars WHERE pillarenv = ? ORDER BY name, pid', scope)
+    .map(toPillar);
+}
+
+function readChanged(db: Db, clock: ReadClock, since: Clock | undefined): EstateSnapshot['changed'] {
+  if (since === undefined || since.incarnation !== clock.incarnation) return 'all';
+  if (since.tick < clock.changesFloor || since.tick > clock.tick) return 'all';
+  if (since.tick === clock.tick) return [];
+  const rows = db.all<{ key: ChangeKey }>(
+    'SELECT DISTINCT key FROM changes WHERE tick > ? LIMIT ?',
+    ...[since.tick, MAX_CHANGED + 1],
+  );
+  return rows.length > MAX_CHANGED ? 'all' : rows.map(({ key }) => key);
+}

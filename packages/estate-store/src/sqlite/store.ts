@@ -1,0 +1,114 @@
+import type { EstateReader, EstateStore, WriteBatch, WriteResult } from '../port.ts';
+import { packBatch } from './protocol.ts';
+import { createReadConnection, type ReadConnection } from './read-connection.ts';
+import * as reads from './reads.ts';
+import { readValue } from './rows.ts';
+import { readSnapshot } from './snapshot.ts';
+import { startWriter, type WriterClient } from './writer-client.ts';
+
+export type SqliteStoreOptions = {
+  /** The estate file; its directory is made (0700) when missing, the file gets mode 0600. */
+  path: string;
+  /** How long a write waits for another process's write, milliseconds. */
+  busyTimeoutMs?: number;
+  /** After a restore from a backup: a new incarnation of the clock, so that nothing cached or handed out before counts. */
+  newIncarnation?: boolean;
+  /** Size the file may grow to; undefined: the disk decides. Beyond it writes are `unavailable`. */
+  maxBytes?: number;
+  /** Ticks for which `snapshot` can still name what changed. */
+  changeTicksKept?: number;
+};
+
+const BUSY_TIMEOUT_MS = 5000;
+/** Reads block the event loop, and wait only for a recovery after a crash or the end of a last writer. */
+const READ_BUSY_TIMEOUT_MS = 1000;
+const CHANGE_TICKS_KEPT = 10_000;
+
+/**
+ * Opens the estate for reading and writing; makes or migrates the file. DESIGN section 8.
+ * @throws ColonnadeError `unavailable` (disk, lock, rights) | `misconfigured` (newer schema, not an estate)
+ */
+export async function openSqliteStore(options: SqliteStoreOptions): Promise<EstateStore> {
+  const writer = await startWriter({
+    path: options.path,
+    busyTimeoutMs: options.busyTimeoutMs ?? BUSY_TIMEOUT_MS,
+    newIncarnation: options.newIncarnation ?? false,
+    maxBytes: options.maxBytes,
+    changeTicksKept: options.changeTicksKept ?? CHANGE_TICKS_KEPT,
+  });
+  const connection = createReadConnection(options.path, READ_BUSY_TIMEOUT_MS);
+  return {
+    ...createReading(connection),
+    ...createWriting(writer),
+    async ping() {
+      connection.read(() => undefined);
+      await writer.ask('ping', undefined);
+    },
+    async [Symbol.asyncDispose]() {
+      connection.close();
+      await writer.close();
+    },
+  };
+}
+
+/**
+ * Opens the estate read-only, beside a writer in whatever process, or none. The file may come later: until then
+ * every call is `unavailable`.
+ */
+export async function openSqliteReader(options: { path: string }): Promise<EstateReader> {
+  const connection = createReadConnection(options.path, READ_BUSY_TIMEOUT_MS);
+  return {
+    async snapshot(query) {
+      return connection.read((db, clock) => readSnapshot(db, clock, query));
+    },
+    async listMasters() {
+      return connection.read((db) => reads.listMasters(db));
+    },
+    async ping() {
+      connection.read(() => undefined);
+    },
+    async [Symbol.asyncDispose]() {
+      connection.close();
+    },
+  };
+}
+
+type Reading = Omit<EstateStore, keyof Writing | 'ping' | typeof Symbol.asyncDispose>;
+type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
+
+function createReading({ read }: ReadConnection): Reading {
+  return {
+    snapshot: async (query) => read((db, clock) => readSnapshot(db, clock, query)),
+    getPillar: async (pid) => read((db) => reads.readPillar(db, pid)),
+    findPillar: async (tgtType, tgtId, name, pillarenv) =>
+      read((db) => reads.findPillar(db, tgtType, tgtId, name, pillarenv)),
+    listPillars: async (filter, page) => read((db) => reads.listPillars(db, filter, page)),
+    listVersions: async (pid) => read((db) => reads.listVersions(db, pid)),
+    getCollection: async (id) => read((db) => reads.readCollection(db, id)),
+    listCollections: async () => read((db) => reads.listCollections(db)),
+    getBranch: async (id) => read((db) => reads.readBranch(db, id)),
+    getMaster: async (id) => read((db) => reads.readMaster(db, id)),
+    listMasters: async () => read((db) => reads.listMasters(db)),
+    getMinion: async (master, id) => read((db) => reads.readMinion(db, master, id)),
+    listMinions: async (filter, page) => read((db) => reads.listMinions(db, filter, page)),
+    getToken: async (id) => read((db) => reads.readToken(db, id)),
+    listTokens: async () => read((db) => reads.listTokens(db)),
+    findIdempotent: async (scope) => read((db) => reads.findIdempotent(db, scope, Date.now())),
+    readOutbox: async (limit) => read((db) => reads.readOutbox(db, limit)),
+  };
+}
+
+function createWriting(writer: WriterClient): Writing {
+  return {
+    write: (batch) => write(writer, batch),
+    dropOutbox: ({ tick, index }, lease) =>
+      writer.ask('dropOutbox', { tick, index, lease: lease.name, fence: lease.fence }),
+    acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),
+    releaseLease: (name, holder) => writer.ask('releaseLease', { name, holder }),
+  };
+}
+
+async function write(writer: WriterClient, batch: WriteBatch): Promise<WriteResult> {
+  const result = await writer.ask('write', packBatch(batch));
+  return result.replayed ? { ...result, response: readValue(result.response) } : result;
+}

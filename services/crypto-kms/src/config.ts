@@ -1,0 +1,75 @@
+import { LIMITS } from '@colonnade/contracts';
+import {
+  type ConfigOf,
+  createSecret,
+  LOG_LEVELS,
+  oneOf,
+  optionalSetting,
+  type Parse,
+  readConfig,
+  secretSetting,
+  setting,
+  zCount,
+  zPath,
+  zPort,
+  zText,
+} from '@colonnade/service-kit';
+
+const zKid: Parse<string> = (text) => {
+  if (text.length > 128) throw new Error('must be at most 128 characters');
+  return zText(text);
+};
+
+/** A batch of the largest size has to fit into one second. */
+const zItemsPerSecond: Parse<number> = (text) => {
+  const count = zCount(text);
+  if (count < LIMITS.kmsBatchItems)
+    throw new Error(`must be at least ${LIMITS.kmsBatchItems}, the size of one batch`);
+  return count;
+};
+
+const zBuffer: Parse<number> = (text) => {
+  const count = zCount(text);
+  if (count < 1) throw new Error('must be at least 1');
+  return count;
+};
+
+export const kmsSettings = {
+  kekFile: optionalSetting('PILLARS_KEK_FILE', zPath, {
+    help: 'file with the KEK: 32 bytes or their base64; readable by its owner alone',
+  }),
+  kekBase64: optionalSetting('PILLARS_KEK_B64', createSecret, {
+    help: 'the KEK as base64 of 32 bytes; better a file',
+  }),
+  kid: setting('PILLARS_KID', zKid, { help: 'name of the KEK', default: 'core-kek-v1' }),
+  stateDir: setting('KMS_STATE_DIR', zPath, {
+    help: 'folder of the identity key, revocations and readers; made with mode 0700; shared by all replicas',
+  }),
+  bootstrapTokenFile: optionalSetting('BOOTSTRAP_TOKEN_FILE', zPath, {
+    help: 'file (0600) with the API token of the first admin',
+  }),
+  opensPerSecond: setting('KMS_OPENS_PER_SECOND', zItemsPerSecond, {
+    help: 'items one master may have opened per second and replica',
+    default: '20000',
+  }),
+  auditBuffer: setting('KMS_AUDIT_BUFFER', zBuffer, {
+    help: 'audit records held while the stream does not take them',
+    default: '10000',
+  }),
+  natsUrl: setting('NATS_URL', zText, {
+    help: 'one or several `nats://host:port`, separated by commas',
+    default: 'nats://127.0.0.1:4222',
+  }),
+  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `crypto-kms`' }),
+  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
+  opsHost: setting('OPS_HOST', zText, { help: 'address of health, metrics and JWKS', default: '127.0.0.1' }),
+  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8082' }),
+  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+};
+
+export type KmsConfig = ConfigOf<typeof kmsSettings>;
+
+/** @throws ColonnadeError `misconfigured` naming every fault */
+export function readKmsConfig(env: Readonly<Record<string, string | undefined>>): KmsConfig {
+  return readConfig(kmsSettings, env);
+}

@@ -1,0 +1,107 @@
+import { createCipheriv, createDecipheriv, type KeyObject, randomBytes, randomFillSync } from 'node:crypto';
+import { ColonnadeError, dekWrapAad, type Enc, LIMITS } from '@colonnade/contracts';
+import { canonicalBytes, parseValue, type Value, ValueError } from '@colonnade/value';
+import { KEY_BYTES, NONCE_BYTES, readSealed, TAG_BYTES } from './enc-format.ts';
+
+/** The key that wraps every DEK, with its name. */
+export type Kek = { kid: string; key: KeyObject };
+
+const ALGORITHM = 'aes-256-gcm';
+const OPTIONS = { authTagLength: TAG_BYTES };
+/** A value sits a few levels below the top of the message that carries it. */
+const OPENED_LIMITS = { maxDepth: LIMITS.messageDepth - 8 };
+
+/**
+ * Seals a value (seed 000, envelope encryption): a fresh DEK and fresh nonces each time, so two sealings of one value
+ * differ. The bytes that are sealed are the canonical ones.
+ * @param aad the data AAD of the pillar
+ */
+export function sealValue(kek: Kek, aad: string, value: Value): Enc {
+  const plaintext = canonicalBytes(value);
+  try {
+    return sealBytes(kek, aad, plaintext);
+  } finally {
+    plaintext.fill(0);
+  }
+}
+
+function sealBytes(kek: Kek, aad: string, plaintext: Uint8Array): Enc {
+  // Not from the shared pool: a pooled slice would lie beside buffers that others may read.
+  const dek = Buffer.allocUnsafeSlow(KEY_BYTES);
+  try {
+    randomFillSync(dek);
+    const nonce = randomBytes(NONCE_BYTES);
+    const wrapNonce = randomBytes(NONCE_BYTES);
+    return {
+      $enc: {
+        v: 1,
+        alg: 'A256GCM',
+        kid: kek.kid,
+        nonce_b64: nonce.toString('base64'),
+        ct_b64: encrypt(dek, nonce, aad, plaintext),
+        dek_wrap_alg: 'A256GCM',
+        dek_wrap_nonce_b64: wrapNonce.toString('base64'),
+        dek_wrapped_b64: encrypt(kek.key, wrapNonce, dekWrapAad(kek.kid, aad), dek),
+      },
+    };
+  } finally {
+    dek.fill(0);
+  }
+}
+
+/**
+ * Opens a sealed value under exactly this AAD (seed 000).
+ * @throws ColonnadeError `value_invalid` (form), `kid_unknown`, `decrypt_failed`: which of key, nonce, AAD, ciphertext
+ * or tag did not fit is not said, and not known
+ */
+export function openValue(kek: Kek, aad: string, sealed: Value): Value {
+  const parts = readSealed(sealed, kek.kid);
+  const dek = decrypt(kek.key, parts.wrapNonce, dekWrapAad(kek.kid, aad), parts.wrappedDek);
+  try {
+    const plaintext = decrypt(dek, parts.nonce, aad, parts.ciphertext);
+    try {
+      return parsePlaintext(plaintext);
+    } finally {
+      plaintext.fill(0);
+    }
+  } finally {
+    dek.fill(0);
+  }
+}
+
+/** @returns base64 of ciphertext || tag, as Python's `cryptography` lays it out */
+function encrypt(key: KeyObject | Buffer, nonce: Buffer, aad: string, plaintext: Uint8Array): string {
+  const cipher = createCipheriv(ALGORITHM, key, nonce, OPTIONS);
+  cipher.setAAD(Buffer.from(aad, 'utf8'));
+  const ciphertext = cipher.update(plaintext);
+  cipher.final();
+  return Buffer.concat([ciphertext, cipher.getAuthTag()]).toString('base64');
+}
+
+/** @returns an unpooled buffer the caller fills after use */
+function decrypt(key: KeyObject | Buffer, nonce: Buffer, aad: string, sealed: Buffer): Buffer {
+  const end = sealed.length - TAG_BYTES;
+  const decipher = createDecipheriv(ALGORITHM, key, nonce, OPTIONS);
+  decipher.setAAD(Buffer.from(aad, 'utf8'));
+  decipher.setAuthTag(sealed.subarray(end));
+  const plaintext = decipher.update(sealed.subarray(0, end));
+  try {
+    decipher.final();
+    return plaintext;
+  } catch {
+    plaintext.fill(0);
+    throw new ColonnadeError('decrypt_failed', 'the sealed value does not open here');
+  }
+}
+
+function parsePlaintext(plaintext: Buffer): Value {
+  try {
+    return parseValue(plaintext, OPENED_LIMITS);
+  } catch (thrown) {
+    if (!(thrown instanceof ValueError)) throw thrown;
+    throw new ColonnadeError(
+      'decrypt_failed',
+      'what was sealed is not a JSON value that can be kept exactly',
+    );
+  }
+}

@@ -1,0 +1,42 @@
+import type { Logger, Metrics } from '@colonnade/service-kit';
+import { countOutcomes, type ItemResult } from './batch.ts';
+
+/** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
+export type Events = ReturnType<typeof createEvents>;
+
+export function createEvents(logger: Logger, metrics: Metrics) {
+  const requests = metrics.counter('kms_requests_total', 'Requests answered, by endpoint and code.', [
+    'endpoint',
+    'code',
+  ]);
+  const durations = metrics.histogram('kms_request_seconds', 'Time to answer a request.', ['endpoint']);
+  const items = metrics.counter('kms_items_total', 'Items of batches, by endpoint and code.', [
+    'endpoint',
+    'code',
+  ]);
+  const lost = metrics.counter('kms_audit_lost_total', 'Audit records given up at shutdown.', []);
+  const pending = metrics.gauge('kms_audit_pending', 'Audit records taken and not yet acknowledged.', []);
+  return {
+    handled({ endpoint, code, durationMs }: { endpoint: string; code: string; durationMs: number }) {
+      requests.inc({ endpoint, code });
+      durations.observe({ endpoint }, durationMs / 1000);
+      if (code === 'ok') return;
+      logger.warn({ endpoint, code, durationMs: Math.round(durationMs) }, 'request refused');
+    },
+    itemsAnswered(endpoint: string, results: readonly ItemResult<unknown>[]) {
+      for (const [code, count] of countOutcomes(results)) {
+        items.inc({ endpoint, code }, count);
+        if (code !== 'ok') logger.warn({ endpoint, code, count, of: results.length }, 'items refused');
+      }
+    },
+    keyLoaded: (kid: string) => logger.info({ kid }, 'key encryption key loaded'),
+    keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
+    identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),
+    bootstrapRegistered: (tokenId: string) => logger.info({ tokenId }, 'bootstrap API token registered'),
+    recordsLost(count: number) {
+      lost.inc(count);
+      logger.error({ count }, 'audit records given up at shutdown');
+    },
+    recordsPending: (count: number) => pending.set(count),
+  };
+}

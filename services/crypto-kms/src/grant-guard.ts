@@ -1,0 +1,41 @@
+import type { AuditSpan } from '@colonnade/audit';
+import type { Endpoint, GrantAct, ObjectRef } from '@colonnade/contracts';
+import type { Grants } from './grants.ts';
+import { ANONYMOUS, type Trail } from './trail.ts';
+
+/** What a grant has to be good for, and how that reads on record. */
+export type Guarded = {
+  endpoint: Endpoint;
+  act: GrantAct;
+  grant: string;
+  /** What `res` of the grant names. */
+  resource: string;
+  objectRef: ObjectRef;
+};
+
+/** Something pillar-api asks on behalf of a user: only with a grant of that user's API token, and on record. */
+export type GrantGuard = <T>(
+  guarded: Guarded,
+  record: (span: AuditSpan, work: () => Promise<T>) => Promise<T>,
+  work: () => Promise<T>,
+) => Promise<T>;
+
+export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
+  return async (guarded, record, work) => {
+    const { holder, refusal } = await grants.use(guarded.grant, guarded.act, guarded.resource);
+    const span = trail.begin({
+      verb: guarded.act,
+      endpoint: guarded.endpoint,
+      user:
+        holder === undefined
+          ? ANONYMOUS
+          : { username: holder.sub, groups: [`colonnade:api-token:${holder.tokenId}`] },
+      caller: 'pillar-api',
+      objectRef: guarded.objectRef,
+    });
+    return record(span, async () => {
+      if (refusal !== undefined) throw refusal;
+      return work();
+    });
+  };
+}

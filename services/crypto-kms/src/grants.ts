@@ -1,0 +1,107 @@
+import { createHash, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
+import {
+  ColonnadeError,
+  GRANT_AUDIENCE,
+  GRANT_LIFETIME_S,
+  type GrantAct,
+  type READER_RIGHTS,
+  zGrantClaims,
+} from '@colonnade/contracts';
+import { errors, jwtVerify } from 'jose';
+import type { z } from 'zod';
+import type { Reader, Readers } from './readers.ts';
+import type { UsedGrants } from './used-grants.ts';
+
+/** What came of a grant: without a refusal it was good, and is used up. The holder is known once the signature fits. */
+export type GrantUse = {
+  holder?: { sub: string; tokenId: string };
+  /** `unauthorized`, `forbidden` (the token lacks the right), or a fault of ours. */
+  refusal?: ColonnadeError;
+};
+
+export type Grants = {
+  /** Checks that a grant is good for exactly this act on this resource, and uses it up. Never throws. */
+  use(grant: string, act: GrantAct, resource: string): Promise<GrantUse>;
+};
+
+const RIGHT_OF: Readonly<Record<GrantAct, (typeof READER_RIGHTS)[number]>> = {
+  reveal: 'reveal',
+  'master.issue': 'admin',
+  'master.revoke': 'admin',
+  'reader.put': 'admin',
+  'reader.delete': 'admin',
+};
+
+/** Seconds by which clocks of two hosts may differ. */
+const SKEW_S = 5;
+
+export function createGrants(readers: Readers, used: UsedGrants, nowS: () => number): Grants {
+  return {
+    async use(grant, act, resource) {
+      const use: GrantUse = {};
+      try {
+        const { reader, claims } = await verifySignature(readers, grant, nowS());
+        use.holder = { sub: reader.sub, tokenId: reader.token_id };
+        checkPurpose(reader, claims, act, resource);
+        // Last: a grant that was refused for another reason is not used up.
+        if (!(await used.use(reader.token_id, claims.jti))) throw refuse('was used already');
+      } catch (thrown) {
+        use.refusal = toRefusal(thrown);
+      }
+      return use;
+    },
+  };
+}
+
+type GrantClaims = z.output<typeof zGrantClaims>;
+
+function checkPurpose(reader: Reader, claims: GrantClaims, act: GrantAct, resource: string): void {
+  if (claims.sub !== reader.sub) throw refuse("names another user than the API token's");
+  if (claims.act !== act) throw refuse('is for another act');
+  if (!equalSecretly(claims.res, resource)) throw refuse('is for another resource');
+  if (reader.rights.includes(RIGHT_OF[act])) return;
+  throw new ColonnadeError('forbidden', `the API token does not have the right "${RIGHT_OF[act]}"`);
+}
+
+async function verifySignature(readers: Readers, grant: string, nowS: number) {
+  let reader: Reader | undefined;
+  const keyOf = async ({ kid }: { kid?: string }): Promise<KeyObject> => {
+    reader = kid === undefined ? undefined : await readers.find(kid);
+    if (reader === undefined) throw refuse('is not signed by a known API token');
+    if (reader.expires_at_ms !== null && reader.expires_at_ms <= nowS * 1000)
+      throw refuse('is signed by an API token that has expired');
+    return createSecretKey(reader.grant_key_hex, 'hex');
+  };
+  const { payload } = await jwtVerify(grant, keyOf, {
+    algorithms: ['HS256'],
+    audience: GRANT_AUDIENCE,
+    requiredClaims: ['iat', 'exp'],
+    clockTolerance: SKEW_S,
+    // Refuses an `iat` in the future as well as one that is too old.
+    maxTokenAge: GRANT_LIFETIME_S,
+    currentDate: new Date(nowS * 1000),
+  });
+  const claims = zGrantClaims.safeParse(payload);
+  if (!claims.success || reader === undefined) throw refuse('has a wrong or missing claim');
+  if ((payload.exp ?? 0) - (payload.iat ?? 0) > GRANT_LIFETIME_S)
+    throw refuse(`lives longer than ${GRANT_LIFETIME_S} s`);
+  return { reader: reader as Reader, claims: claims.data };
+}
+
+function equalSecretly(a: string, b: string): boolean {
+  const digest = (text: string) => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(a), digest(b));
+}
+
+function toRefusal(thrown: unknown): ColonnadeError {
+  if (thrown instanceof ColonnadeError) return thrown;
+  if (thrown instanceof errors.JWTExpired) return refuse('has expired');
+  if (thrown instanceof errors.JWTClaimValidationFailed)
+    return refuse(`has a wrong or missing "${thrown.claim}"`);
+  if (thrown instanceof errors.JOSEError) return refuse('is not a grant');
+  return new ColonnadeError('internal', 'the grant could not be checked', { cause: thrown });
+}
+
+function refuse(why: string): ColonnadeError {
+  return new ColonnadeError('unauthorized', `the grant ${why}`);
+}

@@ -1,0 +1,104 @@
+import {
+  type Call,
+  ColonnadeError,
+  kmsOpenForMerger,
+  LIMITS,
+  masterSubject,
+  toColonnadeError,
+} from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
+import type { z } from 'zod';
+import { answerEach, type ItemResult, outcomeAnnotations } from './batch.ts';
+import { aadOf, checkMergeScope } from './context.ts';
+import { type Kek, openValue } from './envelope.ts';
+import type { Events } from './events.ts';
+import { keyNotConfigured } from './kek.ts';
+import type { MasterTokens } from './master-token.ts';
+import type { RateLimit } from './rate-limit.ts';
+import { ANONYMOUS, failure, type Trail } from './trail.ts';
+
+type Request = z.output<typeof kmsOpenForMerger.request>;
+type Response = z.output<typeof kmsOpenForMerger.response>;
+
+export type MergerOpenDeps = {
+  kek: Kek | undefined;
+  tokens: MasterTokens;
+  limit: RateLimit;
+  trail: Trail;
+  events: Events;
+};
+
+/** Opens what one merge needs, under the token of the master that asked for it (DESIGN section 7). */
+export function createMergerOpenHandler(deps: MergerOpenDeps) {
+  const { kek, tokens, limit, trail, events } = deps;
+  const begin = (user: { username: string; groups: readonly string[] }, request: Request) =>
+    trail.begin({
+      verb: 'open',
+      endpoint: kmsOpenForMerger,
+      user,
+      caller: 'pillar-merger',
+      objectRef: { resource: 'minions', namespace: request.master, name: request.minion_id },
+    });
+
+  return async (request: Request, call: Call): Promise<Response> => {
+    const { master, minion_id } = request;
+    try {
+      await tokens.verify(request.token, master);
+    } catch (thrown) {
+      await begin(ANONYMOUS, request).complete(failure(toColonnadeError(thrown)));
+      throw thrown;
+    }
+    const span = begin({ username: masterSubject(master), groups: ['colonnade:masters'] }, request);
+    let items: ItemResult<Value>[];
+    try {
+      checkLimits(request, limit);
+      items = await answerEach(request.items, call, ({ context, enc }) => {
+        checkMergeScope(context, master, minion_id);
+        if (kek === undefined) throw keyNotConfigured();
+        return openValue(kek, aadOf(context), enc);
+      });
+    } catch (thrown) {
+      await span.complete(failure(toColonnadeError(thrown)));
+      throw thrown;
+    }
+    events.itemsAnswered('open.merger', items);
+    const outcome = {
+      code: 200,
+      annotations: { ...outcomeAnnotations(items), ...refusedScopes(request, items) },
+    };
+    if (items.some((item) => !item.ok && item.error.code === 'kms_refused'))
+      await span.complete({ ...outcome, code: 403, reason: 'kms_refused' });
+    else await trail.later(span, outcome, call);
+    return { items };
+  };
+}
+
+function checkLimits(request: Request, limit: RateLimit): void {
+  const sizes = request.items.map(({ enc }) => sealedSize(enc));
+  if (sizes.reduce((sum, size) => sum + size, 0) > LIMITS.kmsBatchBytes) {
+    throw new ColonnadeError('too_large', `the batch is over ${LIMITS.kmsBatchBytes} bytes; split it`);
+  }
+  if (!limit.take(request.master, request.items.length)) {
+    throw new ColonnadeError('rate_limited', 'the master asks for more items per second than it may');
+  }
+}
+
+/** Characters of a stored value's texts: close to its size in a message. */
+function sealedSize(enc: Value): number {
+  if (typeof enc === 'string') return enc.length;
+  if (typeof enc !== 'object' || enc === null) return 0;
+  return Object.values(enc).reduce<number>((sum, part) => sum + sealedSize(part), 0);
+}
+
+/** The first few scopes that were refused, so that the record says what was tried. */
+function refusedScopes(request: Request, items: readonly ItemResult<Value>[]): Record<string, string> {
+  const scopes = request.items.flatMap(({ context }, at) => {
+    const item = items[at];
+    return item !== undefined && !item.ok && item.error.code === 'kms_refused'
+      ? [aadOf(context).slice(0, 512)]
+      : [];
+  });
+  return Object.fromEntries(
+    scopes.slice(0, 5).map((scope, at) => [`colonnade.io/refused-${at}`, scope.toWellFormed()]),
+  );
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Call, ColonnadeError, remainingMs, toColonnadeError } from '@colonnade/contracts';
+
+/** Audit records of answers that do not wait for their record. */
+export type RecordQueue = AsyncDisposable & {
+  /**
+   * Takes a record over. With the buffer full it waits for room as long as the caller waits for its answer.
+   * @throws ColonnadeError `overloaded`: the record is not taken, so no result may be given
+   */
+  add(publish: () => Promise<void>, call: Call): Promise<void>;
+};
+
+export type QueueWatcher = {
+  /** Records taken and not yet acknowledged. */
+  recordsPending(count: number): void;
+  /** Records given up because the process has to end. */
+  recordsLost(count: number): void;
+};
+
+const PUBLISHERS = 32;
+const RETRY_MIN_MS = 100;
+const RETRY_MAX_MS = 2000;
+/** What is left of the ten seconds a stopping process has is for others. */
+const FLUSH_MS = 4000;
+
+/**
+ * A bounded buffer with a few publishers. A record is tried until the stream has acknowledged it: a bus that is away
+ * fills the buffer, and then requests fail instead of going unrecorded.
+ * @param limit records held at once
+ * @param flushMs how long disposing waits for what is left
+ */
+export function createRecordQueue(limit: number, watcher: QueueWatcher, flushMs = FLUSH_MS): RecordQueue {
+  const jobs: (() => Promise<void>)[] = [];
+  const waiting: (() => void)[] = [];
+  const stopped = new AbortController();
+  let busy = 0;
+
+  const work = async () => {
+    busy += 1;
+    for (let job = jobs.shift(); job !== undefined && !stopped.signal.aborted; job = jobs.shift()) {
+      await publishUntilStored(job, stopped.signal);
+      waiting.shift()?.();
+      watcher.recordsPending(jobs.length + busy - 1);
+    }
+    busy -= 1;
+  };
+
+  return {
+    async add(publish, call) {
+      while (jobs.length >= limit) await waitForRoom(waiting, call);
+      jobs.push(publish);
+      if (busy < PUBLISHERS) void work();
+      watcher.recordsPending(jobs.length + busy);
+    },
+    async [Symbol.asyncDispose]() {
+      const untilMs = performance.now() + flushMs;
+      while (jobs.length + busy > 0 && performance.now() < untilMs) await sleep(10);
+      const lost = jobs.length + busy;
+      stopped.abort();
+      if (lost > 0) watcher.recordsLost(lost);
+    },
+  };
+}
+
+async function waitForRoom(waiting: (() => void)[], call: Call): Promise<void> {
+  const room = Promise.withResolvers<void>();
+  waiting.push(room.resolve);
+  const timer = setTimeout(() => {
+    const at = waiting.indexOf(room.resolve);
+    // Already woken: the room found is this caller's, and nobody else's to lose.
+    if (at < 0) return;
+    waiting.splice(at, 1);
+    room.reject(new ColonnadeError('overloaded', 'the KMS cannot put its answers on record fast enough'));
+  }, remainingMs(call));
+  await room.promise.finally(() => clearTimeout(timer));
+}
+
+async function publishUntilStored(publish: () => Promise<void>, stop: AbortSignal): Promise<void> {
+  for (
+    let delay = RETRY_MIN_MS, tries = 0;
+    !stop.aborted;
+    delay = Math.min(2 * delay, RETRY_MAX_MS), tries += 1
+  ) {
+    try {
+      await publish();
+      return;
+    } catch (thrown) {
+      // A later try that meets its own message id: the first one was stored, only its acknowledgement was lost.
+      if (tries > 0 && toColonnadeError(thrown).code === 'internal') return;
+      await sleep(delay, undefined, { signal: stop }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,147 @@
+import { statSync } from 'node:fs';
+import { createAuditor } from '@colonnade/audit';
+import { type Bus, connectBus, type Route, route } from '@colonnade/bus';
+import { kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal } from '@colonnade/contracts';
+import {
+  createHealth,
+  createMetrics,
+  createOpsServer,
+  type Logger,
+  type OpsRoute,
+  type Running,
+} from '@colonnade/service-kit';
+import { identityRoutes, openRoutes, readerRoutes } from './api-routes.ts';
+import { registerBootstrapToken } from './bootstrap.ts';
+import type { KmsConfig } from './config.ts';
+import { createEvents, type Events } from './events.ts';
+import { createGrantGuard } from './grant-guard.ts';
+import { createGrants } from './grants.ts';
+import { type IdentityKeys, loadIdentityKeys } from './identity-keys.ts';
+import { loadKek } from './kek.ts';
+import { loadMac } from './mac-key.ts';
+import { createMasterTokens } from './master-token.ts';
+import { createMergerOpenHandler } from './open-for-merger.ts';
+import { createRateLimit } from './rate-limit.ts';
+import { openReaders, type Readers } from './readers.ts';
+import { createRecordQueue } from './record-queue.ts';
+import { openRevocations } from './revocations.ts';
+import { createSealHandler } from './seal.ts';
+import { openStateDir } from './state-dir.ts';
+import { createTrail, type Trail } from './trail.ts';
+import { openUsedGrants } from './used-grants.ts';
+
+export type Kms = Running & { url: string };
+
+const nowS = () => Math.floor(Date.now() / 1000);
+
+/**
+ * Starts the KMS: everything it keeps is read and checked before it takes a request.
+ * @throws ColonnadeError `misconfigured`, `bus_unavailable`
+ */
+export async function createKms(config: KmsConfig, deps: { logger: Logger }): Promise<Kms> {
+  const { logger } = deps;
+  const metrics = createMetrics('crypto-kms');
+  const events = createEvents(logger, metrics);
+  const state = await openState(config, events);
+
+  await using started = new AsyncDisposableStack();
+  const bus = started.use(await openBus(config, logger));
+  const queue = started.use(createRecordQueue(config.auditBuffer, events));
+  const health = createHealth();
+  health.addCheck('nats', () => assertConnected(bus));
+  health.addCheck('state', () => void statSync(config.stateDir));
+  const ops = started.use(
+    await createOpsServer({
+      host: config.opsHost,
+      port: config.opsPort,
+      health,
+      metrics,
+      logger,
+      extraRoutes: [jwksRoute(state.identity)],
+    }),
+  );
+  const trail = createTrail(createAuditor({ bus, service: 'crypto-kms' }), queue);
+  started.use(
+    await bus.serve(
+      {
+        name: 'crypto-kms',
+        version: '0.1.0',
+        description: 'Seals, opens, signs and verifies.',
+        onHandled: events.handled,
+      },
+      createRoutes(config, state, trail, events),
+    ),
+  );
+  started.defer(() => health.setDraining());
+  const running = started.move();
+  return {
+    url: ops.url,
+    announce: { url: ops.url },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+function openBus(config: KmsConfig, logger: Logger): Promise<Bus> {
+  return connectBus({
+    servers: config.natsUrl,
+    user: 'crypto-kms',
+    password: config.natsPassword.reveal(),
+    name: 'crypto-kms',
+    logger,
+    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
+  });
+}
+
+type State = Awaited<ReturnType<typeof openState>>;
+
+async function openState(config: KmsConfig, events: Events) {
+  const kek = loadKek({ file: config.kekFile, base64: config.kekBase64?.reveal(), kid: config.kid });
+  if (kek === undefined) events.keyMissing();
+  else events.keyLoaded(kek.kid);
+  openStateDir(config.stateDir);
+  const identity = await loadIdentityKeys(config.stateDir);
+  events.identityLoaded(identity.active.kid);
+  const mac = await loadMac(config.stateDir);
+  const revocations = await openRevocations(config.stateDir, nowS);
+  const readers = await openReaders(config.stateDir);
+  await bootstrap(config, readers, events);
+  return { kek, identity, mac, revocations, readers, usedGrants: openUsedGrants(config.stateDir) };
+}
+
+async function bootstrap(config: KmsConfig, readers: Readers, events: Events): Promise<void> {
+  if (config.bootstrapTokenFile === undefined) return;
+  events.bootstrapRegistered(await registerBootstrapToken(readers, config.bootstrapTokenFile));
+}
+
+function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Events): Route[] {
+  const { kek, identity, mac, revocations, readers, usedGrants } = state;
+  const tokens = createMasterTokens(identity, revocations, nowS);
+  const guard = createGrantGuard(createGrants(readers, usedGrants, nowS), trail);
+  const limit = createRateLimit(config.opensPerSecond);
+  return [
+    route(kmsSeal, createSealHandler(kek, config.kid, trail, events)),
+    route(kmsOpenForMerger, createMergerOpenHandler({ kek, tokens, limit, trail, events })),
+    ...openRoutes(kek, guard),
+    ...identityRoutes(tokens, revocations, guard, nowS),
+    ...readerRoutes(readers, guard),
+    route(kmsMac, async ({ sha256_hex }) => ({ mac_hex: mac(sha256_hex) })),
+    route(kmsJwks, async () => identity.jwks),
+  ];
+}
+
+function jwksRoute(identity: IdentityKeys): OpsRoute {
+  const body = JSON.stringify(identity.jwks);
+  return {
+    path: '/.well-known/jwks.json',
+    answer: () => ({
+      status: 200,
+      contentType: 'application/jwk-set+json',
+      body,
+      headers: { 'cache-control': 'max-age=60' },
+    }),
+  };
+}
+
+function assertConnected(bus: Bus): void {
+  if (!bus.isConnected()) throw new Error('the bus is not connected');
+}

@@ -1,0 +1,96 @@
+import type { AuditOutcome, Auditor, AuditSpan } from '@colonnade/audit';
+import {
+  type BusUser,
+  type Call,
+  type ColonnadeError,
+  type Endpoint,
+  type ErrorCode,
+  type ObjectRef,
+  type OpenContext,
+  toColonnadeError,
+} from '@colonnade/contracts';
+import type { RecordQueue } from './record-queue.ts';
+
+/** Who asks this service for what; the caller is in the subject, the user is whoever it asks for. */
+export type Act = {
+  verb: string;
+  endpoint: Endpoint;
+  user: { username: string; groups: readonly string[] };
+  caller: BusUser;
+  objectRef?: ObjectRef;
+};
+
+export type Trail = {
+  begin(act: Act): AuditSpan;
+  /** Hands the record over to be stored; the answer does not wait for the stream. @throws ColonnadeError `overloaded` */
+  later(span: AuditSpan, outcome: AuditOutcome, call: Call): Promise<void>;
+};
+
+export const ANONYMOUS = { username: 'system:anonymous', groups: ['system:unauthenticated'] } as const;
+
+export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
+  return {
+    begin: ({ verb, endpoint, user, caller, objectRef }) =>
+      auditor.begin({
+        verb,
+        requestURI: `nats:${endpoint.subject}`,
+        user,
+        userAgent: caller,
+        ...(objectRef === undefined ? {} : { objectRef }),
+      }),
+    later: (span, outcome, call) => queue.add(() => span.complete(outcome), call),
+  };
+}
+
+/**
+ * Runs something that must not have an answer without a record: the record of its success or failure is acknowledged
+ * before the caller learns of either.
+ * @throws ColonnadeError what the work threw, or `bus_unavailable` when there is no record
+ */
+export async function onRecord<T>(span: AuditSpan, work: () => Promise<T>): Promise<T> {
+  let result: T;
+  try {
+    result = await work();
+  } catch (thrown) {
+    await span.complete(failure(toColonnadeError(thrown)));
+    throw thrown;
+  }
+  await span.complete({ code: 200 });
+  return result;
+}
+
+/** As onRecord, for a change: it is not even begun before it is on record. */
+export async function changeOnRecord<T>(span: AuditSpan, work: () => Promise<T>): Promise<T> {
+  await span.received();
+  return onRecord(span, work);
+}
+
+export function failure(error: ColonnadeError, annotations?: Readonly<Record<string, string>>): AuditOutcome {
+  return {
+    code: STATUS[error.code] ?? 500,
+    reason: error.code,
+    ...(annotations === undefined ? {} : { annotations }),
+  };
+}
+
+/** A pillar in an audit record: its scope and name, which are no secrets. */
+export function pillarRef(context: OpenContext): ObjectRef {
+  return { resource: 'pillars', namespace: context.pillarenv, name: context.name };
+}
+
+/** HTTP statuses for the records of what a caller did wrong; everything else is 500. */
+const STATUS: Partial<Record<ErrorCode, number>> = {
+  bad_request: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  kms_refused: 403,
+  conflict: 409,
+  too_large: 413,
+  value_invalid: 422,
+  kid_unknown: 422,
+  decrypt_failed: 422,
+  rate_limited: 429,
+  overloaded: 503,
+  unavailable: 503,
+  expired: 504,
+};

@@ -1,0 +1,39 @@
+import { ColonnadeError, type ROLES } from '@colonnade/contracts';
+
+export type Role = (typeof ROLES)[number];
+
+export const PERMISSIONS = [
+  'estate:read',
+  'metrics:read',
+  'pillar:write',
+  'pillar:salt-control',
+  'secret:reveal',
+  'collection:write',
+  'collection:assign-owner',
+  'minion:write',
+  'master:write',
+  'token:write',
+] as const;
+export type Permission = (typeof PERMISSIONS)[number];
+
+const READ = ['estate:read', 'metrics:read'] as const satisfies readonly Permission[];
+
+/** What each role may do; what is not listed is denied. Roles of one token add up. */
+export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  viewer: READ,
+  editor: [...READ, 'pillar:write', 'collection:write', 'minion:write'],
+  'secret-reader': [...READ, 'secret:reveal'],
+  admin: PERMISSIONS,
+};
+
+export function permissionsOf(roles: readonly Role[]): ReadonlySet<Permission> {
+  return new Set(roles.flatMap((role) => ROLE_PERMISSIONS[role]));
+}
+
+/** @throws ColonnadeError `forbidden` naming the permission and the roles that have it */
+export function requirePermission(held: ReadonlySet<Permission>, wanted: Permission): void {
+  if (held.has(wanted)) return;
+  const roles = Object.entries(ROLE_PERMISSIONS).filter(([, all]) => all.includes(wanted));
+  const names = roles.map(([role]) => role).join(', ');
+  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (roles: ${names})`);
+}

@@ -1,0 +1,53 @@
+import { apiTokenId, BOOTSTRAP_SUB, ColonnadeError } from '@colonnade/contracts';
+import type { EstateStore } from '@colonnade/estate-store';
+import { readSecretFile } from '@colonnade/service-kit';
+import { hashToken } from './auth/authenticate.ts';
+import type { Events } from './events.ts';
+import { isLiveAdmin } from './routes/tokens.ts';
+
+/**
+ * Registers the first admin token, from a file, when no admin token is valid: at first start, and when the last one has
+ * expired. A bootstrap token that was deleted stays deleted as long as there is another admin.
+ * @throws ColonnadeError `misconfigured`
+ */
+export async function registerBootstrapToken(
+  store: Pick<EstateStore, 'listTokens' | 'write'>,
+  path: string | undefined,
+  events: Pick<Events, 'bootstrapped'>,
+): Promise<void> {
+  if (path === undefined) return;
+  const nowMs = Date.now();
+  if ((await store.listTokens()).some((token) => isLiveAdmin(token, nowMs))) return;
+  const token = readToken(path);
+  const id = apiTokenId(token);
+  if (id === undefined) {
+    throw new ColonnadeError(
+      'misconfigured',
+      `${path} holds no API token of the form col_<id>_<43 characters>`,
+    );
+  }
+  const record = {
+    id,
+    hash: hashToken(token),
+    sub: BOOTSTRAP_SUB,
+    roles: ['admin'],
+    createdAtMs: nowMs,
+    expiresAtMs: undefined,
+  } as const;
+  const mutations = [{ kind: 'token.put', expect: 'absent', record }] as const;
+  try {
+    await store.write({ mutations, events: [], by: BOOTSTRAP_SUB, atMs: nowMs });
+    events.bootstrapped({ tokenId: id });
+  } catch (thrown) {
+    // Another process on the same store was faster.
+    if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) throw thrown;
+  }
+}
+
+function readToken(path: string): string {
+  try {
+    return readSecretFile(path);
+  } catch (cause) {
+    throw new ColonnadeError('misconfigured', `BOOTSTRAP_TOKEN_FILE: ${(cause as Error).message}`, { cause });
+  }
+}

@@ -1,0 +1,58 @@
+import {
+  type ConfigOf,
+  LOG_LEVELS,
+  oneOf,
+  optionalSetting,
+  readConfig,
+  secretSetting,
+  setting,
+  zFlag,
+  zMs,
+  zPath,
+  zPort,
+  zText,
+} from '@colonnade/service-kit';
+
+/** Every setting of pillar-api; the README's table is checked against it. */
+export const settings = {
+  httpHost: setting('HTTP_HOST', zText, { default: '127.0.0.1', help: 'Address the API listens on' }),
+  httpPort: setting('HTTP_PORT', zPort, { default: '8080', help: 'Port of the API; 0: any free one' }),
+  storePath: setting('STORE_PATH', zPath, { help: 'The SQLite file of the estate; made when missing' }),
+  natsUrl: setting('NATS_URL', zText, {
+    default: 'nats://127.0.0.1:4222',
+    help: 'NATS servers, separated by commas',
+  }),
+  natsPassword: secretSetting('NATS_PASSWORD', { help: 'Password of the NATS user pillar-api' }),
+  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA that signed the certificate of NATS' }),
+  bootstrapTokenFile: optionalSetting('BOOTSTRAP_TOKEN_FILE', zPath, {
+    help: 'File (0600) with the first admin token, registered while no admin token is valid',
+  }),
+  metricsAnonymous: setting('METRICS_ANONYMOUS', zFlag, {
+    default: 'false',
+    help: 'Show /metrics without a token; otherwise any role may see it',
+  }),
+  requestBudgetMs: setting('REQUEST_BUDGET_MS', zMs, {
+    default: '5000',
+    help: 'Time a request may spend waiting for other services, milliseconds',
+  }),
+  relayPollMs: setting('RELAY_POLL_MS', zMs, {
+    default: '250',
+    help: 'How often the relay looks for events that other processes wrote, milliseconds',
+  }),
+  relayLeaseMs: setting('RELAY_LEASE_MS', zMs, {
+    default: '10000',
+    help: 'How long a dead relay keeps the others waiting, milliseconds',
+  }),
+  outboxMaxAgeMs: setting('OUTBOX_MAX_AGE_MS', zMs, {
+    default: '60000',
+    help: 'Not ready while an event waits longer than this for NATS, milliseconds',
+  }),
+  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { default: 'info', help: 'Least level that is logged' }),
+};
+
+export type PillarApiConfig = ConfigOf<typeof settings>;
+
+/** @throws ColonnadeError `misconfigured` naming every fault */
+export function readPillarApiConfig(env: Readonly<Record<string, string | undefined>>): PillarApiConfig {
+  return readConfig(settings, env);
+}

@@ -1,0 +1,49 @@
+import type { EventType } from '@colonnade/contracts';
+import type {
+  CollectionRecord,
+  MasterRecord,
+  MinionRecord,
+  OutboxDraft,
+  PillarRecord,
+} from '@colonnade/estate-store';
+import { fromPlain } from '@colonnade/value';
+
+/** What the outbox gets. Never a value: a subscriber that needs one asks for it, with rights of its own. */
+
+type Part<E extends string, A extends string> = Extract<EventType, `${A}.${E}`>;
+
+export function pillarEvent(
+  type: Part<'created' | 'updated' | 'deleted', 'pillar'>,
+  pillar: Pick<PillarRecord, 'pid' | 'tgtType' | 'tgtId' | 'pillarenv' | 'name' | 'isSecret'>,
+): OutboxDraft {
+  const { pid, tgtType, tgtId, pillarenv, name, isSecret } = pillar;
+  const data = { pid, tgt_type: tgtType, tgt_id: tgtId, pillarenv, name, is_secret: isSecret };
+  return { type, subject: `/pillars/${pid}`, data: fromPlain(data) };
+}
+
+export function collectionEvent(
+  type: Part<'created' | 'updated' | 'deleted', 'collection'>,
+  collection: Omit<CollectionRecord, 'tick'>,
+): OutboxDraft {
+  const { id, name, parentId, owner } = collection;
+  const data = { id, name, parent_id: parentId ?? null, owner };
+  return { type, subject: `/collections/${encodeURIComponent(id)}`, data: fromPlain(data) };
+}
+
+export function masterEvent(
+  type: Part<'registered' | 'updated' | 'deleted', 'master'>,
+  master: Pick<MasterRecord, 'id' | 'envs' | 'onUnknownMinion'>,
+): OutboxDraft {
+  const { id, envs, onUnknownMinion } = master;
+  const data = { id, envs: [...envs], on_unknown_minion: onUnknownMinion };
+  return { type, subject: `/masters/${id}`, data: fromPlain(data) };
+}
+
+export function minionEvent(
+  type: Part<'registered' | 'updated' | 'deleted', 'minion'>,
+  minion: Omit<MinionRecord, 'tick'>,
+): OutboxDraft {
+  const { master, id, collections, registeredBy } = minion;
+  const data = { master, id, collections: [...collections], registered_by: registeredBy };
+  return { type, subject: `/masters/${master}/minions/${encodeURIComponent(id)}`, data: fromPlain(data) };
+}

@@ -1,0 +1,75 @@
+import type { Logger, Metrics } from '@colonnade/service-kit';
+
+/** One function for each thing that happens: the log line and the metric together. Labels stay low in cardinality. */
+export type Events = ReturnType<typeof createEvents>;
+
+export function createEvents(logger: Logger, metrics: Metrics) {
+  const labels = ['method', 'route', 'status'] as const;
+  const requests = metrics.counter('api_http_requests_total', 'HTTP requests answered', labels);
+  const seconds = metrics.histogram('api_http_request_seconds', 'Time to answer', ['method', 'route']);
+  const auditFailures = metrics.counter('api_audit_failures_total', 'Answers withheld: no audit record', []);
+  const bus = metrics.counter('api_bus_requests_total', 'Requests on the bus', ['endpoint', 'code']);
+  const relay = createRelayEvents(logger, metrics);
+  return {
+    ...relay,
+    answered(e: {
+      method: string;
+      route: string;
+      status: number;
+      durationMs: number;
+      requestId: string;
+    }): void {
+      const { method, route, status, durationMs, requestId } = e;
+      requests.inc({ method, route, status: String(status) });
+      seconds.observe({ method, route }, durationMs / 1000);
+      const level = status >= 500 ? 'warn' : 'debug';
+      logger[level](
+        { method, route, status, durationMs: Math.round(durationMs), requestId },
+        'request answered',
+      );
+    },
+    faulted(e: { requestId: string; error: unknown }): void {
+      logger.error({ requestId: e.requestId, err: e.error }, 'request failed');
+    },
+    auditFailed(e: { requestId: string; error: unknown }): void {
+      auditFailures.inc();
+      logger.error({ requestId: e.requestId, err: e.error }, 'audit record not stored, answer withheld');
+    },
+    busHandled(e: { endpoint: string; code: string; durationMs: number }): void {
+      bus.inc({ endpoint: e.endpoint, code: e.code });
+    },
+    bootstrapped(e: { tokenId: string }): void {
+      logger.info(e, 'first admin token registered');
+    },
+    minionRegistered(e: { master: string; minionId: string }): void {
+      logger.info(e, 'minion registered on its first request');
+    },
+  };
+}
+
+function createRelayEvents(logger: Logger, metrics: Metrics) {
+  const published = metrics.counter('api_relay_published_total', 'Events acknowledged by the stream', [
+    'duplicate',
+  ]);
+  const failures = metrics.counter('api_relay_failures_total', 'Relay rounds that failed', ['code']);
+  const leading = metrics.gauge('api_relay_leading', '1 while this process holds the lease of the relay', []);
+  const rows = metrics.gauge('api_outbox_rows', 'Events that wait in the outbox, counted up to 1000', []);
+  const age = metrics.gauge('api_outbox_oldest_age_seconds', 'Age of the oldest event that waits', []);
+  return {
+    relayed(e: { duplicate: boolean }): void {
+      published.inc({ duplicate: String(e.duplicate) });
+    },
+    relayFailed(e: { error: { code: string }; retryInMs: number }): void {
+      failures.inc({ code: e.error.code });
+      logger.warn({ err: e.error, retryInMs: e.retryInMs }, 'relay round failed');
+    },
+    relayLeads(e: { fence: number | undefined }): void {
+      leading.set(e.fence === undefined ? 0 : 1);
+      logger.info(e, e.fence === undefined ? 'relay lease given up' : 'relay lease taken');
+    },
+    outboxSeen(e: { rows: number; oldestAgeMs: number }): void {
+      rows.set(e.rows);
+      age.set(e.oldestAgeMs / 1000);
+    },
+  };
+}

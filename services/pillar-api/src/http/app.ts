@@ -1,0 +1,194 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import { type Call, ColonnadeError, LIMITS, startCall } from '@colonnade/contracts';
+import type { EstateStore } from '@colonnade/estate-store';
+import type { OpsRoute } from '@colonnade/service-kit';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { AuditPlugin } from '../audit.ts';
+import { authenticate, type Principal } from '../auth/authenticate.ts';
+import { type Permission, requirePermission } from '../auth/permissions.ts';
+import type { Events } from '../events.ts';
+import { isJsonBody, parseBody } from './body.ts';
+import { fromHttpError } from './foreign-errors.ts';
+import { writeProblem } from './problem.ts';
+import type { Method, Route } from './route.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    principal: Principal | undefined;
+    /** Why there is no principal. */
+    denial: ColonnadeError | undefined;
+    call: Call;
+    startedMs: number;
+  }
+  interface FastifyContextConfig {
+    /** Absent: nobody may (deny by default). */
+    permission?: Permission | 'anonymous';
+    recorded?: boolean;
+  }
+}
+
+export type AppOptions = {
+  store: Pick<EstateStore, 'getToken'>;
+  routes: readonly Route[];
+  /** Liveness, readiness, metrics. */
+  opsRoutes: readonly OpsRoute[];
+  metricsAnonymous: boolean;
+  audit: AuditPlugin;
+  events: Events;
+  requestBudgetMs: number;
+};
+
+/** The HTTP side: one parser, one error handler, one place where access is decided. */
+export function createApp(options: AppOptions): FastifyInstance {
+  const { events } = options;
+  const app = fastify({
+    logger: false,
+    genReqId: () => randomUUID(),
+    bodyLimit: LIMITS.httpBodyBytes,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: 30_000,
+    routerOptions: { maxParamLength: 1024 },
+    http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
+    frameworkErrors: (error, request, reply) =>
+      sendError(events, error, request as FastifyRequest, reply as FastifyReply),
+    clientErrorHandler: answerBrokenRequest,
+  });
+  acceptJsonOnly(app);
+  app.decorateRequest('principal', undefined);
+  app.decorateRequest('denial', undefined);
+  app.decorateRequest('startedMs', 0);
+  app.addHook('onRequest', (request) => identify(options, request));
+  options.audit.register(app);
+  app.addHook('onRequest', async (request) => authorise(request));
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, id, routeOptions, startedMs } = request;
+    const durationMs = performance.now() - startedMs;
+    events.answered({
+      method,
+      route: routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      durationMs,
+      requestId: id,
+    });
+  });
+  app.setErrorHandler((error, request, reply) => sendError(events, error, request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    throw noRoute(app, request, reply);
+  });
+  for (const route of options.routes) registerRoute(app, route);
+  for (const route of options.opsRoutes) registerOpsRoute(app, route, options.metricsAnonymous);
+  return app;
+}
+
+function acceptJsonOnly(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      const { 'content-type': type, 'content-encoding': encoding } = request.headers;
+      if (!isJsonBody(type, encoding)) {
+        throw new ColonnadeError(
+          'unsupported_media_type',
+          'the body must be application/json in UTF-8, not compressed',
+        );
+      }
+      return parseBody(body);
+    },
+  );
+}
+
+async function identify(options: AppOptions, request: FastifyRequest): Promise<void> {
+  request.startedMs = performance.now();
+  const parent = request.headers.traceparent;
+  request.call = startCall(options.requestBudgetMs, typeof parent === 'string' ? parent : undefined);
+  if (request.routeOptions.config.permission === 'anonymous') return;
+  try {
+    request.principal = await authenticate(options.store, request.headers.authorization, Date.now());
+  } catch (thrown) {
+    request.denial = fromHttpError(thrown);
+  }
+}
+
+/** Deny by default: a route without a permission is for nobody; unknown paths are only told to who is known. */
+function authorise(request: FastifyRequest): void {
+  const { permission } = request.routeOptions.config;
+  if (permission === 'anonymous') return;
+  if (request.denial !== undefined) throw request.denial;
+  if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
+  if (request.is404) return;
+  if (permission === undefined) throw new ColonnadeError('forbidden', 'nobody may use this route');
+  requirePermission(request.principal.permissions, permission);
+}
+
+function registerRoute(app: FastifyInstance, route: Route): void {
+  const { method, url, permission, recorded } = route;
+  app.route({
+    method,
+    url,
+    config: { permission, recorded },
+    handler: async (request, reply) => {
+      if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
+      return route.run(request, reply, request.principal, request.call);
+    },
+  });
+}
+
+function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymous: boolean): void {
+  const open = route.path !== '/metrics' || metricsAnonymous;
+  app.route({
+    method: 'GET',
+    url: route.path,
+    config: { permission: open ? 'anonymous' : 'metrics:read', recorded: false },
+    handler: async (_request, reply) => {
+      const answer = await route.answer();
+      reply.code(answer.status).header('content-type', answer.contentType);
+      return answer.body;
+    },
+  });
+}
+
+const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): ColonnadeError {
+  const path = request.url.split('?', 1)[0] ?? '/';
+  const allowed = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
+  if (allowed.length === 0) return new ColonnadeError('not_found', 'there is no such path');
+  reply.header('allow', allowed.join(', '));
+  return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
+}
+
+function sendError(events: Events, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  const error = fromHttpError(thrown);
+  request.problemCode = error.code;
+  if (error.code === 'internal') events.faulted({ requestId: request.id, error: thrown });
+  void reply.send(writeProblem(reply, error, request.id));
+}
+
+/** What is not even HTTP: answered by hand in the same shape, and the connection is closed. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  const [line, detail] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'the headers are too large']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'the request did not arrive in time']
+        : ['400 Bad Request', 'this is not well-formed HTTP'];
+  const status = Number(line?.slice(0, 3));
+  const body = JSON.stringify({
+    code: 'bad_request',
+    detail,
+    instance: `urn:uuid:${randomUUID()}`,
+    status,
+    title: line?.slice(4),
+    type: 'urn:colonnade:error:bad_request',
+  });
+  const head = `HTTP/1.1 ${line}\r\ncontent-type: application/problem+json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;
+  socket.end(head + body);
+}

@@ -1,0 +1,113 @@
+import { type Call, ColonnadeError, encodeText, LIMITS, zNothing } from '@colonnade/contracts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import type { Principal } from '../auth/authenticate.ts';
+import type { Permission } from '../auth/permissions.ts';
+import { decodeInput, type ParsedBody } from './body.ts';
+import { type Conditions, readConditions } from './etag.ts';
+
+/** What a handler gets: everything already decoded and checked against the route's schemas. */
+export type Input<P, Q, B> = {
+  principal: Principal;
+  params: P;
+  query: Q;
+  body: B;
+  /** Hex, of the body's bytes; of nothing when there is none. */
+  bodySha256: string;
+  conditions: Conditions;
+  idempotencyKey: string | undefined;
+  call: Call;
+};
+
+export type Answer<R> = { status: number; body?: R; etag?: string; location?: string; replayed?: boolean };
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** One route, as the README's table, the audit plugin and the router see it. */
+export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodType, R extends z.ZodType> = {
+  method: Method;
+  url: string;
+  permission: Permission;
+  /** On record whatever the answer; others only when access is denied. Every route that changes something is. */
+  recorded: boolean;
+  /** `kept`: answers are stored for repeated keys. `refused`: the answer holds a secret. */
+  idempotency: 'kept' | 'refused' | 'ignored';
+  params?: P;
+  query?: Q;
+  body?: B;
+  response: R;
+  handle: (input: Input<z.output<P>, z.output<Q>, z.output<B>>) => Promise<Answer<z.output<R>>>;
+};
+
+/** A route whose types are its own business. */
+export type Route = Pick<
+  RouteSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
+  'method' | 'url' | 'permission' | 'recorded'
+> & {
+  run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
+};
+
+const zAnyParams = z.record(z.string(), z.string());
+const SHA256_OF_NOTHING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+
+export function defineRoute<
+  P extends z.ZodType = typeof zAnyParams,
+  Q extends z.ZodType = typeof zNothing,
+  B extends z.ZodType = typeof zNothing,
+  R extends z.ZodType = typeof zNothing,
+>(spec: RouteSpec<P, Q, B, R>): Route {
+  const { method, url, permission, recorded } = spec;
+  const params = (spec.params ?? zAnyParams) as P;
+  const query = (spec.query ?? zNothing) as Q;
+  const body = (spec.body ?? zNothing) as B;
+  return {
+    method,
+    url,
+    permission,
+    recorded,
+    async run(request, reply, principal, call) {
+      const parsed = request.body as ParsedBody | undefined;
+      if (parsed === undefined && !body.safeParse(undefined).success) {
+        throw new ColonnadeError('bad_request', 'the request needs a JSON body');
+      }
+      const answer = await spec.handle({
+        principal,
+        params: decodeInput(params, request.params),
+        query: decodeInput(query, request.query),
+        body: decodeInput(body, parsed?.tree),
+        bodySha256: parsed?.sha256 ?? SHA256_OF_NOTHING,
+        conditions: readConditions(request.headers['if-match'], request.headers['if-none-match']),
+        idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], spec.idempotency),
+        call,
+      });
+      return writeAnswer(reply, spec.response, answer);
+    },
+  };
+}
+
+function readIdempotencyKey(
+  header: string | string[] | undefined,
+  policy: RouteSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>['idempotency'],
+): string | undefined {
+  if (header === undefined || policy === 'ignored') return undefined;
+  const fault = (why: string) => new ColonnadeError('bad_request', why, { field: 'Idempotency-Key' });
+  if (policy === 'refused')
+    throw fault('no Idempotency-Key here: the answer holds a secret and is never stored');
+  const valid = typeof header === 'string' && /^[\x21-\x7e]+$/u.test(header);
+  if (valid && header.length <= LIMITS.idempotencyKeyChars) return header;
+  throw fault(`Idempotency-Key must be 1–${LIMITS.idempotencyKeyChars} visible ASCII characters`);
+}
+
+function writeAnswer<R extends z.ZodType>(
+  reply: FastifyReply,
+  schema: R,
+  answer: Answer<z.output<R>>,
+): string {
+  reply.code(answer.status);
+  if (answer.etag !== undefined) reply.header('etag', answer.etag);
+  if (answer.location !== undefined) reply.header('location', answer.location);
+  if (answer.replayed === true) reply.header('idempotent-replayed', 'true');
+  if (answer.body === undefined) return '';
+  reply.header('content-type', 'application/json; charset=utf-8');
+  return encodeText(schema, answer.body);
+}

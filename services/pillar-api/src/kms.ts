@@ -1,0 +1,76 @@
+import type { Bus } from '@colonnade/bus';
+import {
+  type Call,
+  ColonnadeError,
+  type Enc,
+  type Endpoint,
+  kmsDeleteReader,
+  kmsIssueMaster,
+  kmsJwks,
+  kmsMac,
+  kmsOpenForApi,
+  kmsPutReader,
+  kmsRevokeIdentity,
+  kmsSeal,
+  kmsVerifyForApi,
+  type OpenContext,
+  type PillarContext,
+} from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
+import type { z } from 'zod';
+
+/** crypto-kms as pillar-api uses it. No answer within the call's time is `kms_unavailable`. */
+export type Kms = ReturnType<typeof createKms>;
+
+export function createKms(bus: Pick<Bus, 'request'>) {
+  async function ask<Req extends z.ZodType, Res extends z.ZodType>(
+    endpoint: Endpoint<Req, Res>,
+    message: z.output<Req>,
+    call: Call,
+  ): Promise<z.output<Res>> {
+    try {
+      return await bus.request(endpoint, message, call);
+    } catch (thrown) {
+      throw asKmsError(thrown);
+    }
+  }
+  return {
+    async seal(context: PillarContext, value: Value, call: Call): Promise<Enc> {
+      const { items } = await ask(kmsSeal, { items: [{ context: toWire(context), value }] }, call);
+      const [item] = items;
+      if (item === undefined) throw new ColonnadeError('internal', 'the key service answered with no item');
+      if (!item.ok) throw new ColonnadeError(item.error.code, item.error.message);
+      return item.result;
+    },
+    async open(grant: string, context: PillarContext, enc: Value, call: Call): Promise<Value> {
+      return (await ask(kmsOpenForApi, { grant, context: toWire(context), enc }, call)).value;
+    },
+    async verify(grant: string, context: PillarContext, enc: Value, call: Call): Promise<void> {
+      await ask(kmsVerifyForApi, { grant, context: toWire(context), enc }, call);
+    },
+    async mac(sha256Hex: string, call: Call): Promise<string> {
+      return (await ask(kmsMac, { sha256_hex: sha256Hex }, call)).mac_hex;
+    },
+    putReader: (message: z.output<typeof kmsPutReader.request>, call: Call) =>
+      ask(kmsPutReader, message, call),
+    deleteReader: (grant: string, tokenId: string, call: Call) =>
+      ask(kmsDeleteReader, { grant, token_id: tokenId }, call),
+    issueMaster: (message: z.output<typeof kmsIssueMaster.request>, call: Call) =>
+      ask(kmsIssueMaster, message, call),
+    revokeIdentity: (grant: string, jti: string, call: Call) => ask(kmsRevokeIdentity, { grant, jti }, call),
+    async jwks(call: Call) {
+      return (await ask(kmsJwks, {}, call)).keys;
+    },
+  };
+}
+
+function toWire(context: PillarContext): OpenContext {
+  const { tgtType, tgtId, pillarenv, name } = context;
+  return { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name };
+}
+
+function asKmsError(thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError)) return thrown;
+  if (thrown.code !== 'bus_unavailable' && thrown.code !== 'unavailable') return thrown;
+  return new ColonnadeError('kms_unavailable', 'the key service does not answer', { cause: thrown });
+}

@@ -1,0 +1,78 @@
+import { type Route, route } from '@colonnade/bus';
+import {
+  BRIDGE_AUDIENCE,
+  type Call,
+  ColonnadeError,
+  estateRegisterMinion,
+  IDENTITY_ISSUER,
+  masterSubject,
+} from '@colonnade/contracts';
+import type { MasterRecord } from '@colonnade/estate-store';
+import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { Estate } from './estate.ts';
+import { minionEvent } from './estate-events.ts';
+import type { Events } from './events.ts';
+import type { Kms } from './kms.ts';
+
+/** Who registers in the name of nobody: a merger that met a new minion. */
+const REGISTRAR = 'pillar-merger';
+
+/** The bus endpoint by which a merger has a minion registered that it sees for the first time. */
+export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, events: Events): Route {
+  const verify = createTokenVerifier(kms);
+  return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
+    const claims = await verify(token, call);
+    const master = await estate.store.getMaster(masterId);
+    if (master === undefined) throw new ColonnadeError('unknown_master', 'there is no such master');
+    checkClaims(claims, master);
+    if ((await estate.store.getMinion(masterId, id)) !== undefined) return {};
+    if (master.onUnknownMinion === 'refuse') {
+      throw new ColonnadeError('unknown_minion', 'the master takes no minions that are not registered');
+    }
+    const record = { master: masterId, id, collections: [], registeredBy: REGISTRAR };
+    try {
+      await estate.write({
+        by: REGISTRAR,
+        mutations: [{ kind: 'minion.put', expect: 'absent', record }],
+        events: [minionEvent('minion.registered', record)],
+      });
+      events.minionRegistered({ master: masterId, minionId: id });
+    } catch (thrown) {
+      // Two requests of one new minion came at once.
+      if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) throw thrown;
+    }
+    return {};
+  });
+}
+
+function checkClaims(claims: JWTPayload, master: MasterRecord): void {
+  const ofMaster = claims.sub === masterSubject(master.id);
+  const listed = claims.jti !== undefined && master.tokenIds.includes(claims.jti);
+  if (!ofMaster || !listed)
+    throw new ColonnadeError('unauthorized', 'the token is not a valid one of this master');
+}
+
+/** Verifies master tokens with the KMS's public keys; asks for them again when a token names a key that is not known. */
+function createTokenVerifier(kms: Pick<Kms, 'jwks'>): (token: string, call: Call) => Promise<JWTPayload> {
+  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
+  const load = async (call: Call) => {
+    keys = createLocalJWKSet({ keys: await kms.jwks(call) });
+    return keys;
+  };
+  const check = { issuer: IDENTITY_ISSUER, audience: BRIDGE_AUDIENCE, algorithms: ['EdDSA'] };
+  return async (token, call) => {
+    try {
+      const known = keys ?? (await load(call));
+      const verified = await jwtVerify(token, known, check).catch(async (thrown) => {
+        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+        return jwtVerify(token, await load(call), check);
+      });
+      return verified.payload;
+    } catch (thrown) {
+      if (thrown instanceof errors.JOSEError) {
+        throw new ColonnadeError('unauthorized', 'the token of the master is not valid', { cause: thrown });
+      }
+      throw thrown;
+    }
+  };
+}

@@ -1,0 +1,35 @@
+import type { Bus } from '@colonnade/bus';
+import type { Estate } from '../estate.ts';
+import type { Route } from '../http/route.ts';
+import type { Idempotency } from '../idempotency.ts';
+import type { Kms } from '../kms.ts';
+import { collectionRoutes } from './collections.ts';
+import { explainRoute } from './explain.ts';
+import { masterTokenRoutes } from './master-tokens.ts';
+import { masterRoutes } from './masters.ts';
+import { minionRoutes } from './minions.ts';
+import { pillarListRoute } from './pillar-list.ts';
+import { pillarRoutes } from './pillars.ts';
+import { revealRoute } from './reveal.ts';
+import { tokenRoutes } from './tokens.ts';
+
+/** Every route there is; the README's table and the test of roles are checked against this list. */
+export function allRoutes(parts: {
+  estate: Estate;
+  kms: Kms;
+  bus: Pick<Bus, 'request'>;
+  idempotency: Idempotency;
+}): readonly Route[] {
+  const { estate, kms, bus, idempotency } = parts;
+  return [
+    ...pillarRoutes(estate, kms, idempotency),
+    pillarListRoute(estate),
+    revealRoute(estate, kms),
+    ...collectionRoutes(estate, idempotency),
+    ...masterRoutes(estate, kms),
+    ...masterTokenRoutes(estate, kms),
+    ...minionRoutes(estate),
+    ...tokenRoutes(estate, kms),
+    explainRoute(bus),
+  ];
+}

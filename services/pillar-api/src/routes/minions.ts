@@ -1,0 +1,141 @@
+import {
+  ColonnadeError,
+  zMinionPage,
+  zMinionPath,
+  zMinionPut,
+  zMinionQuery,
+  zMinionView,
+  zNothing,
+} from '@colonnade/contracts';
+import type { MinionRecord } from '@colonnade/estate-store';
+import type { Estate } from '../estate.ts';
+import { minionEvent } from '../estate-events.ts';
+import { pageOptions, writeCursor } from '../http/cursor.ts';
+import { type Conditions, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import { viewMinion } from '../views.ts';
+import { findMaster } from './masters.ts';
+
+/** Minions of a master and the collections each is a member of, in their order: a later one wins. */
+export function minionRoutes(estate: Estate): readonly Route[] {
+  return [putRoute(estate), listRoute(estate), getRoute(estate), deleteRoute(estate)];
+}
+
+function putRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'PUT',
+    url: '/masters/:master/minions/:id',
+    permission: 'minion:write',
+    recorded: true,
+    idempotency: 'ignored',
+    params: zMinionPath,
+    body: zMinionPut,
+    response: zMinionView,
+    async handle({ principal, params, body, conditions }) {
+      const { master, id } = params;
+      const { incarnation } = await findMaster(estate, master);
+      const before = await estate.store.getMinion(master, id);
+      checkPut(conditions, before, incarnation);
+      const registeredBy = before?.registeredBy ?? principal.sub;
+      const record = { master, id, collections: body.collections, registeredBy };
+      const { clock } = await estate.write({
+        by: principal.sub,
+        mutations: [{ kind: 'minion.put', expect: before?.tick ?? 'absent', record }],
+        events: [minionEvent(before === undefined ? 'minion.registered' : 'minion.updated', record)],
+      });
+      const view = viewMinion({ ...record, tick: clock.tick }, clock.incarnation);
+      if (before !== undefined) return { status: 200, body: view, etag: view.etag };
+      const location = `/masters/${master}/minions/${encodeURIComponent(id)}`;
+      return { status: 201, body: view, etag: view.etag, location };
+    },
+  });
+}
+
+/** If-Match changes what is there, If-None-Match: * makes what is not; neither would overwrite what was never read. */
+function checkPut(conditions: Conditions, before: MinionRecord | undefined, incarnation: string): void {
+  if (before !== undefined && conditions.ifNoneMatch !== undefined) {
+    throw new ColonnadeError('precondition_failed', 'the minion exists', { field: 'If-None-Match' });
+  }
+  if (before !== undefined) {
+    checkIfMatch(conditions, etagOfMinion(before, incarnation));
+    return;
+  }
+  if (conditions.ifMatch !== undefined) {
+    throw new ColonnadeError('precondition_failed', 'the minion does not exist', { field: 'If-Match' });
+  }
+  if (conditions.ifNoneMatch === undefined) {
+    const how = 'the minion does not exist: send If-None-Match: * to register it';
+    throw new ColonnadeError('precondition_required', how, { field: 'If-None-Match' });
+  }
+}
+
+function listRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'GET',
+    url: '/masters/:master/minions',
+    permission: 'estate:read',
+    recorded: false,
+    idempotency: 'ignored',
+    query: zMinionQuery,
+    response: zMinionPage,
+    async handle({ params, query }) {
+      const { master, incarnation } = await findMaster(estate, params.master);
+      const filter = {
+        master: master.id,
+        ...(query.collection === undefined ? {} : { collection: query.collection }),
+      };
+      const { rows, next } = await estate.store.listMinions(filter, pageOptions(query));
+      const items = rows.map((minion) => viewMinion(minion, incarnation));
+      return { status: 200, body: { items, next_cursor: writeCursor(next) } };
+    },
+  });
+}
+
+function getRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'GET',
+    url: '/masters/:master/minions/:id',
+    permission: 'estate:read',
+    recorded: false,
+    idempotency: 'ignored',
+    response: zMinionView,
+    async handle({ params }) {
+      const { minion, incarnation } = await findMinion(estate, params.master, params.id);
+      const view = viewMinion(minion, incarnation);
+      return { status: 200, body: view, etag: view.etag };
+    },
+  });
+}
+
+function deleteRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'DELETE',
+    url: '/masters/:master/minions/:id',
+    permission: 'minion:write',
+    recorded: true,
+    idempotency: 'ignored',
+    response: zNothing,
+    async handle({ principal, params, conditions }) {
+      requireIfMatch(conditions);
+      const { minion, incarnation } = await findMinion(estate, params.master, params.id);
+      checkIfMatch(conditions, etagOfMinion(minion, incarnation));
+      const { master, id, tick: expect } = minion;
+      await estate.write({
+        by: principal.sub,
+        mutations: [{ kind: 'minion.delete', master, id, expect }],
+        events: [minionEvent('minion.deleted', minion)],
+      });
+      return { status: 204 };
+    },
+  });
+}
+
+function etagOfMinion(minion: MinionRecord, incarnation: string): string {
+  return etagOf(`${minion.master}/${minion.id}`, incarnation, minion.tick);
+}
+
+async function findMinion(estate: Estate, master: string | undefined, id: string | undefined) {
+  const minion = await estate.store.getMinion(master ?? '', id ?? '');
+  if (minion === undefined) throw new ColonnadeError('not_found', 'there is no such minion');
+  return { minion, incarnation: await estate.incarnation() };
+}

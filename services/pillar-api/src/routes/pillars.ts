@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto';
+import {
+  ColonnadeError,
+  isSaltControlName,
+  type PillarCreate,
+  zNothing,
+  zPillarCreate,
+  zPillarUpdate,
+  zPillarVersions,
+  zPillarView,
+} from '@colonnade/contracts';
+import type { PillarRecord } from '@colonnade/estate-store';
+import { fromPlain, type Value } from '@colonnade/value';
+import type { Principal } from '../auth/authenticate.ts';
+import { requirePermission } from '../auth/permissions.ts';
+import type { Estate } from '../estate.ts';
+import { pillarEvent } from '../estate-events.ts';
+import { asFailedCreate, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
+import { defineRoute, type Input, type Route } from '../http/route.ts';
+import type { Idempotency } from '../idempotency.ts';
+import type { Kms } from '../kms.ts';
+import { checkOpenValue } from '../pillar-value.ts';
+import { sealForStore } from '../seal.ts';
+import { resolveTarget } from '../target.ts';
+import { shownValue, viewPillar, viewTime } from '../views.ts';
+
+/** Seed 000, HTTP API: create, update, read, delete and history of one pillar. */
+export function pillarRoutes(estate: Estate, kms: Kms, idempotency: Idempotency): readonly Route[] {
+  return [
+    createRoute(estate, kms, idempotency),
+    updateRoute(estate),
+    getRoute(estate),
+    deleteRoute(estate),
+    versionsRoute(estate),
+  ];
+}
+
+function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route {
+  return defineRoute({
+    method: 'POST',
+    url: '/pillars',
+    permission: 'pillar:write',
+    recorded: true,
+    idempotency: 'kept',
+    body: zPillarCreate,
+    response: zPillarView,
+    async handle(input) {
+      checkCreatedBy(input.body, input.principal);
+      requireNamePermission(input.principal, input.body.name);
+      const { replayed, view } = await idempotency.once(
+        input,
+        'POST /pillars',
+        async (keep) => {
+          const { pid, record } = await newPillar(estate, kms, input);
+          const kept = fromPlain({ pid });
+          const events = [pillarEvent('pillar.created', record)];
+          const mutations = [{ kind: 'pillar.create', record } as const];
+          const result = await estate
+            .write({ by: input.principal.sub, mutations, events, idempotency: keep(kept) })
+            .catch((thrown) => {
+              throw asFailedCreate(thrown, input.conditions);
+            });
+          return { result, kept };
+        },
+        async (kept, tick) => ({ view: await viewCreated(estate, kept, tick) }),
+      );
+      return { status: 201, body: view, etag: view.etag, location: `/pillars/${view.pid}`, replayed };
+    },
+  });
+}
+
+async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown, PillarCreate>) {
+  const { body } = input;
+  const target = await resolveTarget(estate.store, body);
+  const context = { ...target, name: body.name };
+  const isSecret = body.is_secret ?? false;
+  if (!isSecret) checkOpenValue(body.value);
+  const value = isSecret ? await sealForStore(kms, input, context, body.value) : body.value;
+  const pid = randomUUID();
+  return { pid, record: { pid, ...context, value, isSecret } };
+}
+
+/** From the history, so that a repeated request gets the pillar as it was made, whatever became of it since. */
+async function viewCreated(estate: Estate, kept: Value, tick: number) {
+  const { pid } = kept as { pid: string };
+  const versions = await estate.store.listVersions(pid);
+  const made = versions.find((version) => version.tick === tick && version.op === 'create');
+  if (made === undefined)
+    throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
+  return viewPillar(made, await estate.incarnation());
+}
+
+function updateRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'PUT',
+    url: '/pillars/:pid',
+    permission: 'pillar:write',
+    recorded: true,
+    idempotency: 'ignored',
+    body: zPillarUpdate,
+    response: zPillarView,
+    async handle({ principal, params, body, conditions }) {
+      requireIfMatch(conditions);
+      const { pillar, incarnation } = await findPillar(estate, params.pid);
+      requireNamePermission(principal, pillar.name);
+      checkIfMatch(conditions, etagOf(pillar.pid, incarnation, pillar.tick));
+      if (pillar.isSecret) throw secretImmutable(pillar);
+      checkOpenValue(body.value);
+      const { value } = body;
+      const { clock, atMs } = await estate.write({
+        by: principal.sub,
+        mutations: [
+          { kind: 'pillar.update', pid: pillar.pid, expectTick: pillar.tick, value, isSecret: false },
+        ],
+        events: [pillarEvent('pillar.updated', pillar)],
+      });
+      const now = { ...pillar, value, updatedBy: principal.sub, updatedAtMs: atMs, tick: clock.tick };
+      const view = viewPillar(now, clock.incarnation);
+      return { status: 200, body: view, etag: view.etag };
+    },
+  });
+}
+
+function getRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'GET',
+    url: '/pillars/:pid',
+    permission: 'estate:read',
+    recorded: false,
+    idempotency: 'ignored',
+    response: zPillarView,
+    async handle({ params }) {
+      const { pillar, incarnation } = await findPillar(estate, params.pid);
+      const view = viewPillar(pillar, incarnation);
+      return { status: 200, body: view, etag: view.etag };
+    },
+  });
+}
+
+function deleteRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'DELETE',
+    url: '/pillars/:pid',
+    permission: 'pillar:write',
+    recorded: true,
+    idempotency: 'ignored',
+    response: zNothing,
+    async handle({ principal, params, conditions }) {
+      requireIfMatch(conditions);
+      const { pillar, incarnation } = await findPillar(estate, params.pid);
+      requireNamePermission(principal, pillar.name);
+      checkIfMatch(conditions, etagOf(pillar.pid, incarnation, pillar.tick));
+      await estate.write({
+        by: principal.sub,
+        mutations: [{ kind: 'pillar.delete', pid: pillar.pid, expectTick: pillar.tick }],
+        events: [pillarEvent('pillar.deleted', pillar)],
+      });
+      return { status: 204 };
+    },
+  });
+}
+
+function versionsRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'GET',
+    url: '/pillars/:pid/versions',
+    permission: 'estate:read',
+    recorded: false,
+    idempotency: 'ignored',
+    response: zPillarVersions,
+    async handle({ params }) {
+      const versions = await estate.store.listVersions(params.pid ?? '');
+      if (versions.length === 0) throw noPillar();
+      const items = versions.map((version) => ({
+        op: version.op,
+        name: version.name,
+        value: shownValue(version),
+        is_secret: version.isSecret,
+        by: version.updatedBy,
+        at: viewTime(version.updatedAtMs),
+        clock: version.tick,
+      }));
+      return { status: 200, body: { items } };
+    },
+  });
+}
+
+export async function findPillar(
+  estate: Estate,
+  pid: string | undefined,
+): Promise<{ pillar: PillarRecord; incarnation: string }> {
+  const pillar = await estate.store.getPillar(pid ?? '');
+  if (pillar === undefined) throw noPillar();
+  return { pillar, incarnation: await estate.incarnation() };
+}
+
+function noPillar(): ColonnadeError {
+  return new ColonnadeError('not_found', 'there is no such pillar');
+}
+
+/** Seed 000 validates created_by: it is the caller, and nobody else. */
+function checkCreatedBy(body: PillarCreate, principal: Principal): void {
+  if (body.created_by === undefined || body.created_by === principal.sub) return;
+  const why = 'created_by: must be the user of the API token, or left out';
+  throw new ColonnadeError('unprocessable', why, { field: 'created_by' });
+}
+
+function requireNamePermission(principal: Principal, name: string): void {
+  if (isSaltControlName(name)) requirePermission(principal.permissions, 'pillar:salt-control');
+}
+
+/** Seed 000: the value of a sealed pillar is never updated. */
+function secretImmutable({ pid }: PillarRecord): ColonnadeError {
+  const how = `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true)`;
+  return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
+}

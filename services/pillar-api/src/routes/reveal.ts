@@ -1,0 +1,43 @@
+import { ColonnadeError, pillarAad, zPillarReveal } from '@colonnade/contracts';
+import type { Estate } from '../estate.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Kms } from '../kms.ts';
+import { findPillar } from './pillars.ts';
+
+/**
+ * `POST /pillars/{pid}/reveal`: the value of one secret, to who may read secrets. The KMS opens it only with a grant
+ * made from the user's own token; the answer waits for its audit record (see audit.ts) and is never stored.
+ */
+export function revealRoute(estate: Estate, kms: Kms): Route {
+  return defineRoute({
+    method: 'POST',
+    url: '/pillars/:pid/reveal',
+    permission: 'secret:reveal',
+    recorded: true,
+    idempotency: 'refused',
+    response: zPillarReveal,
+    async handle({ principal, params, call }) {
+      const { pillar } = await findPillar(estate, params.pid);
+      if (!pillar.isSecret) {
+        throw new ColonnadeError(
+          'conflict',
+          `this pillar is no secret: GET /pillars/${pillar.pid} shows its value`,
+        );
+      }
+      const grant = await principal.grant('reveal', pillarAad(pillar));
+      const value = await kms.open(grant, pillar, pillar.value, call).catch((thrown) => {
+        throw asStoredFault(thrown);
+      });
+      return { status: 200, body: { pid: pillar.pid, name: pillar.name, value, clock: pillar.tick } };
+    },
+  });
+}
+
+/** Here it is not the request that is at fault, but what is stored. */
+function asStoredFault(thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError) || !['value_invalid', 'bad_request'].includes(thrown.code))
+    return thrown;
+  return new ColonnadeError('decrypt_failed', 'what is stored for this pillar is not a sealed value', {
+    cause: thrown,
+  });
+}

@@ -1,0 +1,148 @@
+import { randomBytes } from 'node:crypto';
+import {
+  type Call,
+  ColonnadeError,
+  deriveGrantKey,
+  zNothing,
+  zPageQuery,
+  zTokenCreate,
+  zTokenCreated,
+  zTokenPage,
+} from '@colonnade/contracts';
+import type { ApiTokenRecord } from '@colonnade/estate-store';
+import { hashToken, type Principal } from '../auth/authenticate.ts';
+import { permissionsOf } from '../auth/permissions.ts';
+import type { Estate } from '../estate.ts';
+import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
+import { defineRoute, type Route } from '../http/route.ts';
+import type { Kms } from '../kms.ts';
+import { viewToken } from '../views.ts';
+
+/** API tokens. Only hashes are kept here; crypto-kms keeps the grant keys of those that may reveal or administer. */
+export function tokenRoutes(estate: Estate, kms: Kms): readonly Route[] {
+  return [createRoute(estate, kms), listRoute(estate), deleteRoute(estate, kms)];
+}
+
+function createRoute(estate: Estate, kms: Kms): Route {
+  return defineRoute({
+    method: 'POST',
+    url: '/tokens',
+    permission: 'token:write',
+    recorded: true,
+    idempotency: 'refused',
+    body: zTokenCreate,
+    response: zTokenCreated,
+    async handle({ principal, body, call }) {
+      const { token, id } = newToken();
+      const nowMs = Date.now();
+      const record = {
+        id,
+        hash: hashToken(token),
+        sub: body.sub,
+        roles: body.roles,
+        createdAtMs: nowMs,
+        expiresAtMs: body.expires_in_s === undefined ? undefined : nowMs + body.expires_in_s * 1000,
+      };
+      await registerReader(kms, principal, record, token, call);
+      const { clock } = await estate.write({
+        by: principal.sub,
+        mutations: [{ kind: 'token.put', expect: 'absent', record }],
+        events: [],
+      });
+      const view = viewToken({ ...record, tick: clock.tick });
+      return { status: 201, body: { ...view, token }, location: `/tokens/${id}` };
+    },
+  });
+}
+
+function newToken(): { id: string; token: string } {
+  const id = randomBytes(8).toString('hex');
+  return { id, token: `col_${id}_${randomBytes(32).toString('base64url')}` };
+}
+
+/** First the KMS: a token that the estate knows can then do all its roles say, or does not exist. */
+async function registerReader(
+  kms: Kms,
+  principal: Principal,
+  record: Omit<ApiTokenRecord, 'tick'>,
+  token: string,
+  call: Call,
+): Promise<void> {
+  const rights = readerRights(record);
+  if (rights.length === 0) return;
+  const key = deriveGrantKey(token);
+  const grant = await principal.grant('reader.put', record.id);
+  const message = {
+    grant,
+    token_id: record.id,
+    sub: record.sub,
+    rights,
+    grant_key_hex: key.toString('hex'),
+    expires_at_ms: record.expiresAtMs ?? null,
+  };
+  key.fill(0);
+  await kms.putReader(message, call);
+}
+
+function readerRights(token: Pick<ApiTokenRecord, 'roles'>): ('reveal' | 'admin')[] {
+  const permissions = permissionsOf(token.roles);
+  const reveal = permissions.has('secret:reveal') ? (['reveal'] as const) : [];
+  const admin = permissions.has('token:write') ? (['admin'] as const) : [];
+  return [...reveal, ...admin];
+}
+
+function listRoute(estate: Estate): Route {
+  return defineRoute({
+    method: 'GET',
+    url: '/tokens',
+    permission: 'token:write',
+    recorded: true,
+    idempotency: 'ignored',
+    query: zPageQuery,
+    response: zTokenPage,
+    async handle({ query }) {
+      const { rows, next } = cutPage(await estate.store.listTokens(), pageOptions(query), (t) => t.id);
+      return { status: 200, body: { items: rows.map(viewToken), next_cursor: writeCursor(next) } };
+    },
+  });
+}
+
+function deleteRoute(estate: Estate, kms: Kms): Route {
+  return defineRoute({
+    method: 'DELETE',
+    url: '/tokens/:id',
+    permission: 'token:write',
+    recorded: true,
+    idempotency: 'ignored',
+    response: zNothing,
+    async handle({ principal, params, call }) {
+      const token = await estate.store.getToken(params.id ?? '');
+      if (token === undefined) throw new ColonnadeError('not_found', 'there is no such token');
+      await refuseLastAdmin(estate, token);
+      // The KMS first, or a stolen token could still reveal after its record is gone.
+      if (readerRights(token).length > 0) {
+        await kms.deleteReader(await principal.grant('reader.delete', token.id), token.id, call);
+      }
+      await estate.write({
+        by: principal.sub,
+        mutations: [{ kind: 'token.delete', id: token.id, expect: token.tick }],
+        events: [],
+      });
+      return { status: 204 };
+    },
+  });
+}
+
+/** Without an admin nobody could make another. */
+async function refuseLastAdmin(estate: Estate, token: ApiTokenRecord): Promise<void> {
+  if (!token.roles.includes('admin')) return;
+  const others = (await estate.store.listTokens()).filter(
+    (other) => other.id !== token.id && isLiveAdmin(other, Date.now()),
+  );
+  if (others.length === 0)
+    throw new ColonnadeError('conflict', 'this is the last admin token: make another first');
+}
+
+export function isLiveAdmin(token: ApiTokenRecord, nowMs: number): boolean {
+  return token.roles.includes('admin') && (token.expiresAtMs === undefined || token.expiresAtMs > nowMs);
+}

@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto';
+import { createAuditor } from '@colonnade/audit';
+import { type Bus, connectBus } from '@colonnade/bus';
+import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
+import {
+  createHealth,
+  createMetrics,
+  type Health,
+  type Logger,
+  opsRoutes,
+  type Running,
+} from '@colonnade/service-kit';
+import { createAuditPlugin } from './audit.ts';
+import { registerBootstrapToken } from './bootstrap.ts';
+import type { PillarApiConfig } from './config.ts';
+import { createEstate, type Estate } from './estate.ts';
+import { createEvents, type Events } from './events.ts';
+import { createApp } from './http/app.ts';
+import { createIdempotency } from './idempotency.ts';
+import { createKms, type Kms } from './kms.ts';
+import { registerMinionRoute } from './register-minion.ts';
+import { type Relay, startRelay } from './relay.ts';
+import { allRoutes } from './routes/index.ts';
+
+const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
+
+/** Starts pillar-api: store, bus, relay, HTTP. Disposing stops taking requests, finishes those under way, drains. */
+export async function createPillarApi(
+  config: PillarApiConfig,
+  logger: Logger,
+): Promise<Running & { url: string }> {
+  await using stack = new AsyncDisposableStack();
+  const metrics = createMetrics(SERVICE.name);
+  const events = createEvents(logger, metrics);
+  const store = stack.use(await openSqliteStore({ path: config.storePath }));
+  await registerBootstrapToken(store, config.bootstrapTokenFile, events);
+  const bus = stack.use(await connect(config, logger));
+  const relay = stack.use(createRelay(config, store, bus, events));
+  const estate = createEstate(store, relay.wake);
+  const kms = createKms(bus);
+  stack.use(await serveBus(bus, estate, kms, events));
+  const health = createHealth();
+  addChecks(health, store, bus, config.outboxMaxAgeMs);
+  const app = createApp({
+    store,
+    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
+    opsRoutes: opsRoutes(health, metrics),
+    metricsAnonymous: config.metricsAnonymous,
+    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), events),
+    events,
+    requestBudgetMs: config.requestBudgetMs,
+  });
+  stack.defer(() => app.close());
+  const url = await app.listen({ host: config.httpHost, port: config.httpPort });
+  stack.defer(() => health.setDraining());
+  const owned = stack.move();
+  return { url, announce: { url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
+}
+
+function connect(config: PillarApiConfig, logger: Logger): Promise<Bus> {
+  return connectBus({
+    servers: config.natsUrl,
+    user: SERVICE.name,
+    password: config.natsPassword.reveal(),
+    name: SERVICE.name,
+    logger,
+    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
+  });
+}
+
+function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, events: Events): Relay {
+  const { relayPollMs: pollMs, relayLeaseMs: leaseMs } = config;
+  return startRelay({ store, bus, events, holder: randomUUID(), pollMs, leaseMs });
+}
+
+function serveBus(bus: Bus, estate: Estate, kms: Kms, events: Events) {
+  const routes = [registerMinionRoute(estate, kms, events)];
+  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, routes);
+}
+
+function addChecks(health: Health, store: EstateStore, bus: Bus, outboxMaxAgeMs: number): void {
+  health.addCheck('store', () => store.ping());
+  health.addCheck('nats', () => {
+    if (!bus.isConnected()) throw new Error('not connected');
+  });
+  health.addCheck('outbox', async () => {
+    const [oldest] = await store.readOutbox(1);
+    const ageMs = oldest === undefined ? 0 : Date.now() - oldest.timeMs;
+    if (ageMs > outboxMaxAgeMs) throw new Error(`an event waits for ${Math.round(ageMs / 1000)} s`);
+  });
+}

@@ -1,0 +1,95 @@
+import {
+  collectionEnv,
+  type PillarView,
+  SECRET_MASK,
+  type zCollectionView,
+  type zMasterView,
+  type zMinionView,
+  type zTokenView,
+} from '@colonnade/contracts';
+import type {
+  ApiTokenRecord,
+  CollectionRecord,
+  MasterRecord,
+  MinionRecord,
+  PillarRecord,
+} from '@colonnade/estate-store';
+import type { Value } from '@colonnade/value';
+import type { z } from 'zod';
+import { etagOf } from './http/etag.ts';
+
+/** What a record looks like in an answer. The one place where a secret's value becomes the mask. */
+
+export function shownValue(pillar: Pick<PillarRecord, 'value' | 'isSecret'>): Value {
+  return pillar.isSecret ? SECRET_MASK : pillar.value;
+}
+
+export function viewPillar(pillar: PillarRecord, incarnation: string): PillarView {
+  return {
+    pid: pillar.pid,
+    tgt_type: pillar.tgtType,
+    tgt_id: pillar.tgtId,
+    pillarenv: pillar.pillarenv,
+    name: pillar.name,
+    value: shownValue(pillar),
+    is_secret: pillar.isSecret,
+    created_by: pillar.createdBy,
+    updated_by: pillar.updatedBy,
+    created_at: viewTime(pillar.createdAtMs),
+    updated_at: viewTime(pillar.updatedAtMs),
+    clock: pillar.tick,
+    etag: etagOf(pillar.pid, incarnation, pillar.tick),
+  };
+}
+
+export function viewCollection(
+  collection: CollectionRecord,
+  incarnation: string,
+): z.output<typeof zCollectionView> {
+  const { id, name, parentId, owner, tick } = collection;
+  return {
+    id,
+    name,
+    parent_id: parentId ?? null,
+    owner,
+    pillarenv: collectionEnv(id, owner),
+    clock: tick,
+    etag: etagOf(id, incarnation, tick),
+  };
+}
+
+export function viewMaster(master: MasterRecord, incarnation: string): z.output<typeof zMasterView> {
+  return {
+    id: master.id,
+    envs: [...master.envs],
+    on_unknown_minion: master.onUnknownMinion,
+    token_ids: [...master.tokenIds],
+    clock: master.tick,
+    etag: etagOf(master.id, incarnation, master.tick),
+  };
+}
+
+export function viewMinion(minion: MinionRecord, incarnation: string): z.output<typeof zMinionView> {
+  return {
+    master: minion.master,
+    id: minion.id,
+    collections: [...minion.collections],
+    registered_by: minion.registeredBy,
+    clock: minion.tick,
+    etag: etagOf(`${minion.master}/${minion.id}`, incarnation, minion.tick),
+  };
+}
+
+export function viewToken(token: ApiTokenRecord): z.output<typeof zTokenView> {
+  return {
+    id: token.id,
+    sub: token.sub,
+    roles: [...token.roles],
+    created_at: viewTime(token.createdAtMs),
+    expires_at: token.expiresAtMs === undefined ? null : viewTime(token.expiresAtMs),
+  };
+}
+
+export function viewTime(epochMs: number): string {
+  return new Date(epochMs).toISOString();
+}

@@ -1,0 +1,62 @@
+import { type Call, ColonnadeError } from '@colonnade/contracts';
+import type { PillarRecord } from '@colonnade/estate-store';
+import type { Value } from '@colonnade/value';
+import type { PillarenvPolicy } from './entitlement.ts';
+import type { EstateCache } from './estate-cache.ts';
+import type { Merged } from './merge.ts';
+import { type AskKms, openSecrets } from './open-secrets.ts';
+import { type Plan, planMerge } from './plan.ts';
+import type { VerifyToken } from './verify-token.ts';
+
+export type MergeRequest = { token: string; master: string; minionId: string; pillarenv: string };
+export type MergeAnswer = { clock: number; pillar: Value };
+
+export type MergeDeps = {
+  estate: Pick<EstateCache, 'read'>;
+  verifyToken: VerifyToken;
+  askKms: AskKms;
+  /** Asks the owner of the estate to register a minion that is not there yet. */
+  registerMinion: (request: { token: string; master: string; minionId: string }, call: Call) => Promise<void>;
+  policy: PillarenvPolicy;
+};
+
+type MergedPlan = Extract<Plan, { kind: 'merged' }>;
+
+/**
+ * The merged pillar of a minion, secrets opened: seed 000, get_merged. Whole or not at all.
+ * @throws ColonnadeError `unauthorized` | `unknown_master` | `unknown_minion` | `forbidden` | `bad_request` |
+ *   `unavailable` | `kms_unavailable` | `kms_refused`
+ */
+export async function answerMerge(request: MergeRequest, deps: MergeDeps, call: Call): Promise<MergeAnswer> {
+  const { tokenId } = await deps.verifyToken(request.token, request.master);
+  const { clock, plan } = await planOrRegister(request, tokenId, deps, call);
+  const opened = await openSecrets(plan.merged, request, deps.askKms, call);
+  return { clock, pillar: buildPillar(plan.merged, opened) };
+}
+
+async function planOrRegister(
+  request: MergeRequest,
+  tokenId: string,
+  deps: MergeDeps,
+  call: Call,
+): Promise<{ clock: number; plan: MergedPlan }> {
+  const read = () => deps.estate.read(call, (view) => planMerge(view, { ...request, tokenId }, deps.policy));
+  let { clock, result } = await read();
+  if (result.kind === 'unknown_minion' && result.onUnknownMinion === 'register') {
+    await deps.registerMinion(request, call);
+    ({ clock, result } = await read());
+  }
+  if (result.kind === 'merged') return { clock: clock.tick, plan: result };
+  throw new ColonnadeError('unknown_minion', 'the minion is not registered with this master');
+}
+
+function buildPillar(merged: Merged, opened: ReadonlyMap<PillarRecord, Value>): Value {
+  const pillar: { [name: string]: Value } = Object.create(null);
+  for (const [name, { winner }] of merged) {
+    const value = winner.isSecret ? opened.get(winner) : winner.value;
+    // Cannot be: every sealed winner was opened. A pillar without it would be a partial one.
+    if (value === undefined) throw new ColonnadeError('internal', 'a secret was not opened');
+    pillar[name] = value;
+  }
+  return pillar;
+}

@@ -1,0 +1,89 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { BRIDGE_GROUP, bridgeRequestKey } from '@colonnade/contracts';
+import type { Redis } from 'ioredis';
+import { within } from '../within.ts';
+import { type Entry, toEntries } from './entry.ts';
+import type { InFlight } from './in-flight.ts';
+import { fromRedisError, isNoGroup } from './redis.ts';
+import type { Session } from './session.ts';
+import type { Streams } from './streams.ts';
+
+export type ReadLoopOptions = {
+  reader: Redis;
+  consumer: string;
+  session: Session;
+  streams: Streams;
+  inFlight: InFlight;
+  /** Called for every entry before it is handled. */
+  onEntry: (entry: Entry) => void;
+  onFault: (error: Error) => void;
+};
+
+/** One blocking read; a new master's stream is read after that at the latest. */
+const BLOCK_MS = 500;
+/** A read that takes longer hangs on a dead connection. */
+const STUCK_MS = BLOCK_MS + 2000;
+const PAUSE_MS = 100;
+
+/**
+ * Reads all masters' streams in one blocking call, as much as there is room for. Disposing waits for the read under
+ * way, so that nothing handed out is lost.
+ */
+export function startReadLoop(options: ReadLoopOptions): AsyncDisposable {
+  const { inFlight } = options;
+  let stopping = false;
+  const loop = async (): Promise<void> => {
+    while (!stopping) {
+      await inFlight.whenFree();
+      if (stopping) return;
+      for (const entry of await readSafely(options)) {
+        options.onEntry(entry);
+        inFlight.add(entry);
+      }
+    }
+  };
+  const running = loop();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping = true;
+      await running;
+    },
+  };
+}
+
+async function readSafely(options: ReadLoopOptions): Promise<readonly Entry[]> {
+  const { reader, session, streams } = options;
+  try {
+    const mayRead = session.fault === undefined && reader.status === 'ready' && streams.masters.length > 0;
+    if (mayRead) return await readOnce(options);
+    await delay(PAUSE_MS);
+  } catch (thrown) {
+    if (isNoGroup(thrown)) session.invalidate();
+    else options.onFault(fromRedisError(thrown));
+    await delay(PAUSE_MS);
+  }
+  return [];
+}
+
+async function readOnce({ reader, consumer, streams, inFlight }: ReadLoopOptions): Promise<readonly Entry[]> {
+  const { masters } = streams;
+  // COUNT is per stream: an equal share for every master, and no less than one.
+  const count = Math.max(1, Math.floor(inFlight.free() / masters.length));
+  const reply = await within(
+    reader.callBuffer(
+      'XREADGROUP',
+      ...['GROUP', BRIDGE_GROUP, consumer, 'COUNT', String(count), 'BLOCK', String(BLOCK_MS)],
+      ...['STREAMS', ...masters.map(bridgeRequestKey), ...masters.map(() => '>')],
+    ),
+    STUCK_MS,
+    () => {
+      reader.disconnect(true);
+      return new Error('a read got no answer');
+    },
+  );
+  const byStream = new Map(masters.map((master) => [bridgeRequestKey(master), master]));
+  return ((reply ?? []) as [Buffer, unknown][]).flatMap(([key, raw]) => {
+    const master = byStream.get(key.toString('latin1'));
+    return master === undefined ? [] : toEntries(master, raw, 1);
+  });
+}

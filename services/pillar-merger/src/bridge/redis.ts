@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { ColonnadeError } from '@colonnade/contracts';
+import { Redis } from 'ioredis';
+
+export type RedisAddress = {
+  /** `redis://host:port`, or `rediss://` for TLS. */
+  url: string;
+  user: string | undefined;
+  password: string | undefined;
+  /** PEM of the authorities that may sign the server's certificate; undefined: the system's. */
+  caFile: string | undefined;
+};
+
+/** How long a command may take before the bridge counts as unavailable. */
+const COMMAND_TIMEOUT_MS = 2000;
+const RETRY_MIN_MS = 50;
+const RETRY_MAX_MS = 2000;
+
+/**
+ * One connection to the bridge's Redis, not yet opened. It reconnects for ever; while there is no connection every
+ * command fails at once, since an answer that waits in a queue would come too late.
+ */
+export function createRedis(address: RedisAddress, use: 'reader' | 'commands', name: string): Redis {
+  const { hostname, port, protocol } = new URL(address.url);
+  return new Redis({
+    host: hostname,
+    port: Number(port || 6379),
+    ...(protocol === 'rediss:' ? { tls: tlsOptions(address, hostname) } : {}),
+    ...(address.user === undefined ? {} : { username: address.user }),
+    ...(address.password === undefined ? {} : { password: address.password }),
+    connectionName: `${name}-${use}`,
+    // Unknown to Redis 7.0.
+    disableClientInfo: true,
+    // Replies of one known shape, whatever the server speaks.
+    protocol: 2,
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    enableAutoPipelining: use === 'commands',
+    ...(use === 'commands' ? { commandTimeout: COMMAND_TIMEOUT_MS } : {}),
+    retryStrategy: (attempt) => {
+      const delayMs = Math.min(RETRY_MIN_MS * 2 ** attempt, RETRY_MAX_MS);
+      return delayMs / 2 + Math.random() * (delayMs / 2);
+    },
+  });
+}
+
+function tlsOptions({ caFile }: RedisAddress, servername: string): object {
+  return { servername, ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }) };
+}
+
+/**
+ * Turns what the client throws into our error. The original is dropped on purpose: it carries the arguments of the
+ * command, and those of a reply hold plaintext.
+ */
+export function fromRedisError(thrown: unknown): ColonnadeError {
+  if (thrown instanceof ColonnadeError) return thrown;
+  const message = thrown instanceof Error ? thrown.message : 'unknown fault';
+  return new ColonnadeError('redis_unavailable', `Redis: ${message.slice(0, 200)}`);
+}
+
+export function isNoGroup(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.message.startsWith('NOGROUP');
+}
+
+/** The library of functions is gone: Redis was restarted or flushed. */
+export function isUnknownFunction(thrown: unknown): boolean {
+  return thrown instanceof Error && /Function not found/u.test(thrown.message);
+}

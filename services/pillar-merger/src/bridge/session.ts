@@ -1,0 +1,127 @@
+import { BRIDGE_ALIVE_KEY } from '@colonnade/contracts';
+import type { Redis } from 'ioredis';
+import { checkRedis } from './check-redis.ts';
+import { loadFunctions } from './functions.ts';
+import { fromRedisError } from './redis.ts';
+import type { Streams } from './streams.ts';
+
+/** Whether the bridge may work with the Redis it is connected to now. */
+export type Session = AsyncDisposable & {
+  /** Undefined when it may, else why not. */
+  readonly fault: string | undefined;
+  /** Something is not there any more (functions, groups): prepare again. */
+  invalidate(): void;
+  /** Reads the list of masters again. */
+  refreshMasters(): Promise<void>;
+  /** Redis's own clock, milliseconds since the epoch, good to a round trip. Never compared with this host's. */
+  nowMs(): number;
+};
+
+export type SessionEvents = {
+  refused(reason: string): void;
+  prepared(): void;
+  lost(reason: string): void;
+};
+
+export type SessionOptions = {
+  commands: Redis;
+  streams: Streams;
+  consumer: string;
+  listMasters: () => Promise<readonly string[]>;
+  events: SessionEvents;
+};
+
+/** The alive key lives for this long after the last sign of the last merger. */
+const ALIVE_MS = 5000;
+const ALIVE_REFRESH_MS = 1000;
+/** Someone may change the settings of a running Redis. */
+const RECHECK_MS = 30_000;
+
+/**
+ * Prepares each connection (settings, functions, groups) before anything is read, shows that a merger lives, and
+ * keeps checking while Redis is not as it must be.
+ */
+export function createSession(options: SessionOptions): Session {
+  const { commands, events } = options;
+  let fault: string | undefined = 'not connected yet';
+  let checkedAtMs = Number.NEGATIVE_INFINITY;
+  let clock = { redisMs: Date.now(), atMs: performance.now() };
+
+  const fail = (reason: string, tell: (reason: string) => void): void => {
+    if (fault !== reason) tell(reason);
+    fault = reason;
+    checkedAtMs = Number.NEGATIVE_INFINITY;
+  };
+  const succeed = (): void => {
+    if (fault === undefined) return;
+    fault = undefined;
+    events.prepared();
+  };
+  // Without the store, the streams known to Redis are read on, so that masters are told `unavailable`.
+  const updateStreams = async (): Promise<void> => {
+    const masters = await options.listMasters().catch(() => []);
+    await options.streams.update(commands, masters);
+  };
+  const prepare = async (): Promise<void> => {
+    await checkRedis(commands);
+    await loadFunctions(commands);
+    await updateStreams();
+    checkedAtMs = performance.now();
+  };
+  const beat = async (): Promise<void> => {
+    if (commands.status !== 'ready') return;
+    try {
+      if (performance.now() - checkedAtMs > RECHECK_MS) await prepare();
+      const askedMs = performance.now();
+      const [[seconds, micros]] = await Promise.all([
+        commands.time(),
+        commands.set(BRIDGE_ALIVE_KEY, options.consumer, 'PX', ALIVE_MS),
+      ]);
+      const redisMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+      clock = { redisMs, atMs: (askedMs + performance.now()) / 2 };
+      succeed();
+    } catch (thrown) {
+      fail(fromRedisError(thrown).message, events.refused);
+    }
+  };
+  const heart = startHeart(beat, ALIVE_REFRESH_MS);
+  commands.on('ready', heart.now);
+  commands.on('close', () => fail('not connected', events.lost));
+
+  return {
+    get fault() {
+      return fault;
+    },
+    invalidate() {
+      fail('functions or groups are gone', events.lost);
+      heart.now();
+    },
+    refreshMasters: updateStreams,
+    nowMs: () => clock.redisMs + (performance.now() - clock.atMs),
+    async [Symbol.asyncDispose]() {
+      await heart.stop();
+    },
+  };
+}
+
+/** Runs a task every `intervalMs`, or at once when told so; never twice at the same time. */
+function startHeart(task: () => Promise<void>, intervalMs: number) {
+  let running: Promise<void> | undefined;
+  let again = false;
+  const now = (): void => {
+    again = running !== undefined;
+    running ??= task().finally(() => {
+      running = undefined;
+      if (again) now();
+    });
+  };
+  const timer = setInterval(now, intervalMs);
+  return {
+    now,
+    async stop() {
+      clearInterval(timer);
+      again = false;
+      await running;
+    },
+  };
+}

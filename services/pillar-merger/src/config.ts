@@ -1,0 +1,83 @@
+import {
+  type ConfigOf,
+  LOG_LEVELS,
+  oneOf,
+  optionalSecretSetting,
+  optionalSetting,
+  type Parse,
+  readConfig,
+  secretSetting,
+  setting,
+  zBytesCount,
+  zCount,
+  zMs,
+  zPath,
+  zPort,
+  zText,
+  zUrl,
+} from '@colonnade/service-kit';
+import { PILLARENV_POLICIES } from './entitlement.ts';
+
+const zConcurrency: Parse<number> = (text) => {
+  const count = zCount(text);
+  if (count < 1 || count > 4096) throw new Error('must be from 1 to 4096');
+  return count;
+};
+
+/** Below a hundred the mergers would do little else than look for what to take over. */
+const zClaimIdle: Parse<number> = (text) => {
+  const ms = zMs(text);
+  if (ms < 100 || ms > 3000) throw new Error('must be from 100 to 3000 milliseconds');
+  return ms;
+};
+
+export const mergerSettings = {
+  storePath: setting('STORE_PATH', zPath, { help: 'the estate file, read only' }),
+  cache: setting('CACHE', oneOf(['on', 'off']), {
+    help: '`off`: nothing of the estate is kept between reads; for a store that others write to as well',
+    default: 'on',
+  }),
+  cacheBytes: setting('CACHE_BYTES', zBytesCount, {
+    help: 'memory for pieces of the estate, about',
+    default: '134217728',
+  }),
+  pillarenvPolicy: setting('PILLARENV_POLICY', oneOf(PILLARENV_POLICIES), {
+    help: '`entitled`: a minion gets only environments meant for it; `trust`: any it asks for',
+    default: 'entitled',
+  }),
+  redisUrl: setting('REDIS_URL', zUrl('redis:', 'rediss:'), {
+    help: 'the Redis of the bridge, `redis://host:port` or `rediss://…` for TLS',
+    default: 'redis://127.0.0.1:6379',
+  }),
+  redisUser: optionalSetting('REDIS_USER', zText, { help: 'its user' }),
+  redisPassword: optionalSecretSetting('REDIS_PASSWORD', { help: 'password of that user' }),
+  redisCaFile: optionalSetting('REDIS_CA_FILE', zPath, { help: 'CA of the Redis server, with `rediss://`' }),
+  concurrency: setting('MERGER_CONCURRENCY', zConcurrency, {
+    help: 'requests worked on at once',
+    default: '64',
+  }),
+  claimIdleMs: setting('MERGER_CLAIM_IDLE_MS', zClaimIdle, {
+    help: 'a request nobody works on is taken over after this; at most a third of the ttl of the masters',
+    default: '600',
+  }),
+  backlogMs: setting('MERGER_BACKLOG_MS', zMs, {
+    help: 'not ready while requests wait longer than this before they are taken',
+    default: '1000',
+  }),
+  natsUrl: setting('NATS_URL', zText, {
+    help: 'one or several `nats://host:port`, separated by commas',
+    default: 'nats://127.0.0.1:4222',
+  }),
+  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `pillar-merger`' }),
+  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
+  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
+  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8083' }),
+  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+};
+
+export type MergerConfig = ConfigOf<typeof mergerSettings>;
+
+/** @throws ColonnadeError `misconfigured` naming every fault */
+export function readMergerConfig(env: Readonly<Record<string, string | undefined>>): MergerConfig {
+  return readConfig(mergerSettings, env);
+}

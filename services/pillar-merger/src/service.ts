@@ -1,0 +1,139 @@
+import { createAuditor } from '@colonnade/audit';
+import { type Bus, connectBus, route } from '@colonnade/bus';
+import { estateRegisterMinion, kmsJwks, kmsOpenForMerger, mergerExplain } from '@colonnade/contracts';
+import { type EstateReader, openSqliteReader } from '@colonnade/estate-store';
+import {
+  createHealth,
+  createMetrics,
+  createOpsServer,
+  type Logger,
+  type Running,
+} from '@colonnade/service-kit';
+import { answerMerge, type MergeDeps } from './answer-merge.ts';
+import { type Bridge, createBridge } from './bridge/bridge.ts';
+import type { MergerConfig } from './config.ts';
+import { createDenials } from './denials.ts';
+import { createEstateCache, type EstateCache } from './estate-cache.ts';
+import { createEvents, type Events } from './events.ts';
+import { explainMerge } from './explain.ts';
+import { createKeySet } from './jwks.ts';
+import { startMasterWatch } from './master-watch.ts';
+import { registerMinion } from './register-minion.ts';
+import { createTokenVerifier } from './verify-token.ts';
+
+export type Merger = Running & { url: string };
+
+/** A read of the store that takes longer counts as no answer. */
+const STORE_TIMEOUT_MS = 1500;
+
+/**
+ * Starts a merger. Redis, the store and the other services may come later: until then it is not ready.
+ * @throws ColonnadeError `bus_unavailable`
+ */
+export async function createMerger(config: MergerConfig, deps: { logger: Logger }): Promise<Merger> {
+  const { logger } = deps;
+  const metrics = createMetrics('pillar-merger');
+  const events = createEvents(logger, metrics);
+  const health = createHealth();
+
+  await using work = new AsyncDisposableStack();
+  const bus = work.use(await openBus(config, logger));
+  const reader = work.use(await openSqliteReader({ path: config.storePath }));
+  const watch = startMasterWatch();
+  const estate = createEstateCache({
+    reader,
+    mode: config.cache,
+    maxBytes: config.cacheBytes,
+    readTimeoutMs: STORE_TIMEOUT_MS,
+    onMastersChanged: watch.changed,
+    onRead: events.estateRead,
+  });
+  const bridge = work.use(await openBridge(config, { bus, reader, estate, events, work }));
+  work.use(watch.start(estate, bridge));
+  work.use(await serveExplain(config, bus, estate, events));
+  health.addCheck('nats', () => assertConnected(bus));
+  health.addCheck('store', () => reader.ping());
+  health.addCheck('bridge', () => bridge.check());
+  const { opsHost: host, opsPort: port } = config;
+  const ops = await createOpsServer({ host, port, health, metrics, logger });
+  const running = work.move();
+  return {
+    url: ops.url,
+    announce: { url: ops.url },
+    async [Symbol.asyncDispose]() {
+      // Health and metrics are there until the last request is answered.
+      health.setDraining();
+      await running.disposeAsync();
+      await ops[Symbol.asyncDispose]();
+    },
+  };
+}
+
+function openBus(config: MergerConfig, logger: Logger): Promise<Bus> {
+  return connectBus({
+    servers: config.natsUrl,
+    user: 'pillar-merger',
+    password: config.natsPassword.reveal(),
+    name: 'pillar-merger',
+    logger,
+    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
+  });
+}
+
+type BridgeParts = {
+  bus: Bus;
+  reader: EstateReader;
+  estate: EstateCache;
+  events: Events;
+  work: AsyncDisposableStack;
+};
+
+function openBridge(config: MergerConfig, parts: BridgeParts): Promise<Bridge> {
+  const { bus, reader, estate, events, work } = parts;
+  const auditor = createAuditor({ bus, service: 'pillar-merger' });
+  const denials = work.use(createDenials({ auditor, onFault: events.recordFailed }));
+  const mergeDeps = createMergeDeps(config, bus, estate);
+  const { redisUrl: url, redisUser: user, redisCaFile: caFile } = config;
+  return createBridge({
+    redis: { url, user, password: config.redisPassword?.reveal(), caFile },
+    concurrency: config.concurrency,
+    claimIdleMs: config.claimIdleMs,
+    backlogMs: config.backlogMs,
+    listMasters: async () => (await reader.listMasters()).map(({ id }) => id),
+    answer: (request, call) => answerMerge(request, mergeDeps, call),
+    async recordDenial(denial) {
+      events.denied(denial.code);
+      await denials.record(denial);
+    },
+    events,
+  });
+}
+
+function createMergeDeps(config: MergerConfig, bus: Bus, estate: EstateCache): MergeDeps {
+  const keys = createKeySet({ fetchKeys: (call) => bus.request(kmsJwks, {}, call) });
+  return {
+    estate,
+    verifyToken: createTokenVerifier(keys),
+    askKms: (request, call) => bus.request(kmsOpenForMerger, request, call),
+    registerMinion: (request, call) =>
+      registerMinion(request, (message, c) => bus.request(estateRegisterMinion, message, c), call),
+    policy: config.pillarenvPolicy,
+  };
+}
+
+function serveExplain(config: MergerConfig, bus: Bus, estate: EstateCache, events: Events) {
+  const deps = { estate, policy: config.pillarenvPolicy };
+  return bus.serve(
+    {
+      name: 'pillar-merger',
+      version: '0.1.0',
+      description: 'Merges pillars, and explains a merge.',
+      onHandled: events.handled,
+    },
+    [route(mergerExplain, (request, call) => explainMerge(request, deps, call))],
+  );
+}
+
+function assertConnected(bus: Bus): void {
+  if (!bus.isConnected()) throw new Error('the bus is not connected');
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import {
+  BRIDGE_AUDIENCE,
+  ColonnadeError,
+  IDENTITY_ISSUER,
+  MASTER_TOKEN_TYP,
+  masterSubject,
+} from '@colonnade/contracts';
+import { errors, jwtVerify } from 'jose';
+import type { KeySet } from './jwks.ts';
+
+/** Checks a master's token. @throws ColonnadeError `unauthorized`, `kms_unavailable` */
+export type VerifyToken = (token: string, master: string) => Promise<{ tokenId: string }>;
+
+type Verified = { master: string; tokenId: string; expiresAtMs: number; generation: number };
+
+const MAX_REMEMBERED = 1000;
+/** Seconds by which this host's clock may be behind the one the token was made on. */
+const SKEW_S = 5;
+
+/**
+ * A verifier for the tokens crypto-kms signs for logical masters. A signature is checked once per token and key set;
+ * expiry is checked every time, and whether the token was revoked is for the estate to say.
+ */
+export function createTokenVerifier(keys: KeySet, now: () => number = Date.now): VerifyToken {
+  // By digest: the memory of this process should not be a list of tokens.
+  const remembered = new Map<string, Verified>();
+  return async (token, master) => {
+    const digest = createHash('sha256').update(token).digest('base64');
+    const known = remembered.get(digest);
+    const isFresh = known !== undefined && known.generation === keys.generation && known.expiresAtMs > now();
+    const verified = isFresh ? known : await verify(token, keys, now());
+    if (!isFresh) {
+      if (remembered.size >= MAX_REMEMBERED) remembered.clear();
+      remembered.set(digest, verified);
+    }
+    if (verified.master !== masterSubject(master)) {
+      throw new ColonnadeError('unauthorized', 'the token is of another master');
+    }
+    return { tokenId: verified.tokenId };
+  };
+}
+
+async function verify(token: string, keys: KeySet, nowMs: number): Promise<Verified> {
+  try {
+    const { payload } = await jwtVerify(token, async ({ kid }) => await keyFor(keys, kid), {
+      algorithms: ['EdDSA'],
+      issuer: IDENTITY_ISSUER,
+      audience: BRIDGE_AUDIENCE,
+      typ: MASTER_TOKEN_TYP,
+      requiredClaims: ['exp', 'sub', 'jti'],
+      clockTolerance: SKEW_S,
+      currentDate: new Date(nowMs),
+    });
+    return {
+      master: String(payload.sub),
+      tokenId: String(payload.jti),
+      expiresAtMs: Number(payload.exp) * 1000,
+      generation: keys.generation,
+    };
+  } catch (thrown) {
+    if (thrown instanceof ColonnadeError) throw thrown;
+    // The library's texts say which claim failed and never repeat the token.
+    const reason = thrown instanceof errors.JOSEError ? thrown.code : 'not a token';
+    throw new ColonnadeError('unauthorized', `the token is not valid: ${reason}`, { cause: thrown });
+  }
+}
+
+async function keyFor(keys: KeySet, kid: string | undefined) {
+  const key = kid === undefined ? undefined : await keys.find(kid);
+  if (key === undefined) throw new ColonnadeError('unauthorized', 'the token is signed with an unknown key');
+  return key;
+}

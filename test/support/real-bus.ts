@@ -1,0 +1,82 @@
+import { randomBytes } from 'node:crypto';
+import { type Bus, connectBus, renderNatsConfig } from '@colonnade/bus';
+import { BUS_USERS, type BusUser, inboxPrefix } from '@colonnade/contracts';
+import type { NatsServer } from '@colonnade/embedded/servers';
+import { connect, type NatsConnection } from '@nats-io/transport-node';
+
+import { natsForTests } from './servers.ts';
+
+/** For tests of services, which do not know the client. */
+export { headers, type NatsConnection } from '@nats-io/transport-node';
+
+export const silent = { info: () => {}, warn: () => {}, error: () => {} };
+
+export type RealBus = AsyncDisposable & {
+  nats: NatsServer;
+  /** As a service connects. */
+  as(user: BusUser): Promise<Bus>;
+  /** As someone who stole a user's password connects: the plain client, nothing of ours in between. */
+  raw(user: BusUser, options?: { inboxPrefix?: string }): Promise<NatsConnection>;
+  /** A connection that may do everything, which no user of Colonnade may: to see what is in the streams. */
+  witness(): Promise<NatsConnection>;
+  passwordOf(user: BusUser): string;
+};
+
+/** A real nats-server with all users, their rights and both streams. */
+export async function startRealBus(): Promise<RealBus> {
+  const passwords = Object.fromEntries(BUS_USERS.map((u) => [u, randomBytes(12).toString('hex')])) as Record<
+    BusUser,
+    string
+  >;
+  const witnessPassword = randomBytes(12).toString('hex');
+  const configText = renderNatsConfig({
+    host: '127.0.0.1',
+    port: -1,
+    passwords,
+    syncAlways: false,
+    maxFileBytes: 64 * 1024 * 1024,
+  }).replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
+  const nats = await natsForTests({ configText });
+  const open: AsyncDisposable[] = [];
+  const as = async (user: BusUser) => {
+    const bus = await connectBus({
+      servers: nats.url,
+      user,
+      password: passwords[user],
+      name: `test ${user}`,
+      logger: silent,
+    });
+    open.push(bus);
+    return bus;
+  };
+  const provisioner = await as('provisioner');
+  await provisioner.provisionStreams({
+    maxEventsBytes: 16 * 1024 * 1024,
+    maxAuditBytes: 16 * 1024 * 1024,
+    replicas: 1,
+  });
+  return {
+    nats,
+    as,
+    async raw(user, options = {}) {
+      const connection = await connect({
+        servers: nats.url,
+        user,
+        pass: passwords[user],
+        inboxPrefix: options.inboxPrefix ?? inboxPrefix(user),
+      });
+      open.push({ [Symbol.asyncDispose]: () => connection.close() });
+      return connection;
+    },
+    async witness() {
+      const connection = await connect({ servers: nats.url, user: 'witness', pass: witnessPassword });
+      open.push({ [Symbol.asyncDispose]: () => connection.close() });
+      return connection;
+    },
+    passwordOf: (user) => passwords[user],
+    async [Symbol.asyncDispose]() {
+      for (const one of open.reverse()) await one[Symbol.asyncDispose]();
+      await nats[Symbol.asyncDispose]();
+    },
+  };
+}
