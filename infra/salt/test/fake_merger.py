@@ -8,27 +8,16 @@ minion's id to its pillar, or to ``{"$error": code}``. Ends on SIGTERM, or when 
 import argparse
 import json
 import os
+import pathlib
 import sys
 import threading
 
 import redis
 
-FUNCTIONS = """#!lua name=colonnade_bridge
-redis.register_function('colonnade_bridge_request', function(keys, args)
-  if redis.call('EXISTS', keys[2]) == 0 then return redis.error_reply('NO_MERGER no live merger') end
-  if redis.call('XLEN', keys[1]) >= tonumber(args[1]) then
-    return redis.error_reply('OVERLOADED the request stream is full')
-  end
-  return redis.call('XADD', keys[1], '*', 'data', args[2])
-end)
-redis.register_function('colonnade_bridge_reply', function(keys, args)
-  if redis.call('XACK', keys[1], args[1], args[2]) ~= 1 then return 0 end
-  redis.call('RPUSH', keys[2], args[5])
-  redis.call('PEXPIRE', keys[2], args[4])
-  redis.call('XDEL', keys[1], args[2])
-  return 1
-end)
-"""
+# The functions themselves are the real ones: they are part of the wire.
+FUNCTIONS = (
+    pathlib.Path(__file__).parents[3] / "services" / "pillar-merger" / "src" / "bridge" / "bridge-functions.lua"
+).read_text(encoding="utf-8")
 ALIVE = "colonnade:bridge:alive"
 GROUP = "mergers"
 

@@ -89,6 +89,7 @@ class Failures(ModuleCase):
             if lost.is_set():
                 return {"role": "web"}
             with self.redis.admin() as client:
+                wait_for(lambda: any(one["cmd"] == "blpop" for one in client.client_list()), "the master to wait")
                 client.execute_command("CLIENT", "KILL", "USER", f"master-{MASTER}")
             lost.set()
             return None
