@@ -78,7 +78,7 @@ class FakeMerger:
             pass
 
     def _serve(self):
-        found = self._client.xreadgroup(GROUP, "fake", {self._stream: ">"}, count=16, block=100)
+        found = self._client.xreadgroup(GROUP, "fake", {self._stream: ">"}, count=16, block=20)
         for _, entries in found or []:
             for entry, fields in entries:
                 self._answer(entry, json.loads(fields["data"]))
