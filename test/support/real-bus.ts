@@ -6,6 +6,9 @@ import { connect, type NatsConnection } from '@nats-io/transport-node';
 
 import { natsForTests } from './servers.ts';
 
+/** For tests of services, which do not know the client. */
+export { headers, type NatsConnection } from '@nats-io/transport-node';
+
 export const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 export type RealBus = AsyncDisposable & {

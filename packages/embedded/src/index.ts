@@ -6,5 +6,9 @@ export {
   connectBridge,
 } from './bridge-client.ts';
 export { admitMaster, loadSample, type MasterCredentials, registerMaster } from './sample/load.ts';
-export { type ServiceOptions, type ServiceProcess, startService } from './service-process.ts';
+export {
+  type ServiceOptions,
+  type ServiceProcess,
+  startService,
+} from './service-process.ts';
 export { type Stack, type StackOptions, startStack } from './stack.ts';

@@ -80,7 +80,7 @@ function toPrivateKey(file: string, jwk: z.output<typeof zPrivateJwk>): KeyObjec
     return createPrivateKey({ format: 'jwk', key: { kty: jwk.kty, crv: jwk.crv, x: jwk.x, d: jwk.d } });
   } catch {
     // Without the cause: it might quote the key.
-    throw new ColonnadeError('misconfigured', `${file}: a key is not an Ed25519 key`);
+    throw new ColonnadeError('misconfigured', `${file}: the parts of a key do not fit each other`);
   }
 }
 

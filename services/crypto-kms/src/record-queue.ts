@@ -27,8 +27,9 @@ const FLUSH_MS = 4000;
  * A bounded buffer with a few publishers. A record is tried until the stream has acknowledged it: a bus that is away
  * fills the buffer, and then requests fail instead of going unrecorded.
  * @param limit records held at once
+ * @param flushMs how long disposing waits for what is left
  */
-export function createRecordQueue(limit: number, watcher: QueueWatcher): RecordQueue {
+export function createRecordQueue(limit: number, watcher: QueueWatcher, flushMs = FLUSH_MS): RecordQueue {
   const jobs: (() => Promise<void>)[] = [];
   const waiting: (() => void)[] = [];
   const stopped = new AbortController();
@@ -52,7 +53,7 @@ export function createRecordQueue(limit: number, watcher: QueueWatcher): RecordQ
       watcher.recordsPending(jobs.length + busy);
     },
     async [Symbol.asyncDispose]() {
-      const untilMs = performance.now() + FLUSH_MS;
+      const untilMs = performance.now() + flushMs;
       while (jobs.length + busy > 0 && performance.now() < untilMs) await sleep(10);
       const lost = jobs.length + busy;
       stopped.abort();

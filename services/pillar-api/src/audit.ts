@@ -50,7 +50,11 @@ async function complete(
   const denied = reply.statusCode === 401 || reply.statusCode === 403;
   if (!denied && request.routeOptions.config.recorded !== true) return payload;
   try {
-    await span.complete({ code: reply.statusCode, ...reasonOf(request), annotations: annotate(reply, denied) });
+    await span.complete({
+      code: reply.statusCode,
+      ...reasonOf(request),
+      annotations: annotate(reply, denied),
+    });
     return payload;
   } catch (thrown) {
     events.auditFailed({ requestId: request.id, error: thrown });
@@ -60,8 +64,13 @@ async function complete(
 
 function notOnRecord(request: FastifyRequest, reply: FastifyReply): ColonnadeError {
   const changed = reply.statusCode < 400 && request.method !== 'GET';
-  const what = changed ? 'the request was carried out, but the record of its end' : 'the record of this request';
-  return new ColonnadeError('bus_unavailable', `${what} could not be stored in the audit stream; the answer is withheld`);
+  const what = changed
+    ? 'the request was carried out, but the record of its end'
+    : 'the record of this request';
+  return new ColonnadeError(
+    'bus_unavailable',
+    `${what} could not be stored in the audit stream; the answer is withheld`,
+  );
 }
 
 function reasonOf(request: FastifyRequest): { reason?: string } {
@@ -91,7 +100,12 @@ function describe(request: FastifyRequest): Parameters<Auditor['begin']>[0] {
   };
 }
 
-const VERBS: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
+const VERBS: Readonly<Record<string, string>> = {
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
 
 function verbOf(request: FastifyRequest): string {
   const url = request.routeOptions.url ?? '';

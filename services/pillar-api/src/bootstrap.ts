@@ -21,7 +21,10 @@ export async function registerBootstrapToken(
   const token = readToken(path);
   const id = apiTokenId(token);
   if (id === undefined) {
-    throw new ColonnadeError('misconfigured', `${path} holds no API token of the form col_<id>_<43 characters>`);
+    throw new ColonnadeError(
+      'misconfigured',
+      `${path} holds no API token of the form col_<id>_<43 characters>`,
+    );
   }
   const record = {
     id,

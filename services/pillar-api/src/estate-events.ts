@@ -1,5 +1,11 @@
-import type { CollectionRecord, MasterRecord, MinionRecord, OutboxDraft, PillarRecord } from '@colonnade/estate-store';
 import type { EventType } from '@colonnade/contracts';
+import type {
+  CollectionRecord,
+  MasterRecord,
+  MinionRecord,
+  OutboxDraft,
+  PillarRecord,
+} from '@colonnade/estate-store';
 import { fromPlain } from '@colonnade/value';
 
 /** What the outbox gets. Never a value: a subscriber that needs one asks for it, with rights of its own. */

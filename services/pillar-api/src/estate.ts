@@ -1,5 +1,11 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import type { EstateStore, IdempotencyDraft, Mutation, OutboxDraft, WriteResult } from '@colonnade/estate-store';
+import type {
+  EstateStore,
+  IdempotencyDraft,
+  Mutation,
+  OutboxDraft,
+  WriteResult,
+} from '@colonnade/estate-store';
 
 /** The estate as the routes use it: the store, its incarnation for ETags, and writes that wake the relay. */
 export type Estate = {

@@ -12,12 +12,21 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
-    answered(e: { method: string; route: string; status: number; durationMs: number; requestId: string }): void {
+    answered(e: {
+      method: string;
+      route: string;
+      status: number;
+      durationMs: number;
+      requestId: string;
+    }): void {
       const { method, route, status, durationMs, requestId } = e;
       requests.inc({ method, route, status: String(status) });
       seconds.observe({ method, route }, durationMs / 1000);
       const level = status >= 500 ? 'warn' : 'debug';
-      logger[level]({ method, route, status, durationMs: Math.round(durationMs), requestId }, 'request answered');
+      logger[level](
+        { method, route, status, durationMs: Math.round(durationMs), requestId },
+        'request answered',
+      );
     },
     faulted(e: { requestId: string; error: unknown }): void {
       logger.error({ requestId: e.requestId, err: e.error }, 'request failed');
@@ -39,7 +48,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
 }
 
 function createRelayEvents(logger: Logger, metrics: Metrics) {
-  const published = metrics.counter('api_relay_published_total', 'Events acknowledged by the stream', ['duplicate']);
+  const published = metrics.counter('api_relay_published_total', 'Events acknowledged by the stream', [
+    'duplicate',
+  ]);
   const failures = metrics.counter('api_relay_failures_total', 'Relay rounds that failed', ['code']);
   const leading = metrics.gauge('api_relay_leading', '1 while this process holds the lease of the relay', []);
   const rows = metrics.gauge('api_outbox_rows', 'Events that wait in the outbox, counted up to 1000', []);

@@ -25,7 +25,10 @@ export type Idempotency = {
   ): Promise<A & { replayed: boolean }>;
 };
 
-export function createIdempotency(store: Pick<EstateStore, 'findIdempotent'>, kms: Pick<Kms, 'mac'>): Idempotency {
+export function createIdempotency(
+  store: Pick<EstateStore, 'findIdempotent'>,
+  kms: Pick<Kms, 'mac'>,
+): Idempotency {
   const inFlight = new Set<string>();
   return {
     async once(asked, route, write, answer) {
@@ -35,11 +38,19 @@ export function createIdempotency(store: Pick<EstateStore, 'findIdempotent'>, km
       }
       const scope = scopeOf(asked.principal.sub, route, asked.idempotencyKey);
       if (inFlight.has(scope)) {
-        throw new ColonnadeError('in_flight', 'a request with this Idempotency-Key is being handled: try again later');
+        throw new ColonnadeError(
+          'in_flight',
+          'a request with this Idempotency-Key is being handled: try again later',
+        );
       }
       inFlight.add(scope);
       try {
-        return await carryOut(store, { scope, fingerprint: await kms.mac(asked.bodySha256, asked.call) }, write, answer);
+        return await carryOut(
+          store,
+          { scope, fingerprint: await kms.mac(asked.bodySha256, asked.call) },
+          write,
+          answer,
+        );
       } finally {
         inFlight.delete(scope);
       }
@@ -72,5 +83,7 @@ function mismatch(): ColonnadeError {
 
 /** Hashed: a fixed length, and no way to shift text from one part into the next. */
 function scopeOf(sub: string, route: string, key: string): string {
-  return createHash('sha256').update(JSON.stringify([sub, route, key])).digest('hex');
+  return createHash('sha256')
+    .update(JSON.stringify([sub, route, key]))
+    .digest('hex');
 }

@@ -1,1 +1,2 @@
-export {};
+export { readPillarApiConfig, settings as pillarApiSettings } from './config.ts';
+export { createPillarApi } from './service.ts';

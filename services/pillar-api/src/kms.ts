@@ -42,16 +42,17 @@ export function createKms(bus: Pick<Bus, 'request'>) {
       if (!item.ok) throw new ColonnadeError(item.error.code, item.error.message);
       return item.result;
     },
-    async open(grant: string, context: PillarContext, enc: Enc, call: Call): Promise<Value> {
+    async open(grant: string, context: PillarContext, enc: Value, call: Call): Promise<Value> {
       return (await ask(kmsOpenForApi, { grant, context: toWire(context), enc }, call)).value;
     },
-    async verify(grant: string, context: PillarContext, enc: Enc, call: Call): Promise<void> {
+    async verify(grant: string, context: PillarContext, enc: Value, call: Call): Promise<void> {
       await ask(kmsVerifyForApi, { grant, context: toWire(context), enc }, call);
     },
     async mac(sha256Hex: string, call: Call): Promise<string> {
       return (await ask(kmsMac, { sha256_hex: sha256Hex }, call)).mac_hex;
     },
-    putReader: (message: z.output<typeof kmsPutReader.request>, call: Call) => ask(kmsPutReader, message, call),
+    putReader: (message: z.output<typeof kmsPutReader.request>, call: Call) =>
+      ask(kmsPutReader, message, call),
     deleteReader: (grant: string, tokenId: string, call: Call) =>
       ask(kmsDeleteReader, { grant, token_id: tokenId }, call),
     issueMaster: (message: z.output<typeof kmsIssueMaster.request>, call: Call) =>

@@ -1,4 +1,12 @@
-import { ColonnadeError, decodeTree, type Enc, hasEncMarker, hasNestedEncMarker, LIMITS, zEnc } from '@colonnade/contracts';
+import {
+  ColonnadeError,
+  decodeTree,
+  type Enc,
+  hasEncMarker,
+  hasNestedEncMarker,
+  LIMITS,
+  zEnc,
+} from '@colonnade/contracts';
 import { canonicalBytes, checkValue, type Value } from '@colonnade/value';
 import { fromValueError } from './http/body.ts';
 
@@ -20,25 +28,16 @@ export function checkOpenValue(value: Value): void {
 }
 
 /**
- * Reads a value that came sealed. @returns undefined when it is not sealed
+ * Whether a value came sealed, that is with the key `$enc` at its top.
  * @throws ColonnadeError `value_invalid` for a broken, misplaced or oversized one
  */
-export function readSealedValue(value: Value): Enc | undefined {
+export function isSealedValue(value: Value): boolean {
   checkShape(value);
-  if (!hasEncMarker(value)) return undefined;
-  const enc = decodeEnc(value);
-  const bytes = Buffer.byteLength(enc.$enc.ct_b64, 'base64') - TAG_BYTES;
+  if (!hasEncMarker(value)) return false;
+  const { ct_b64 } = decodeEnc(value).$enc;
+  const bytes = Buffer.byteLength(ct_b64, 'base64') - TAG_BYTES;
   if (bytes > LIMITS.valueBytes) throw invalid(`it holds ${bytes} bytes, more than ${LIMITS.valueBytes}`);
-  return enc;
-}
-
-/** A value that was kept sealed. @throws ColonnadeError `decrypt_failed`: somebody else wrote it */
-export function storedEnc(value: Value): Enc {
-  try {
-    return decodeTree(zEnc, value);
-  } catch (cause) {
-    throw new ColonnadeError('decrypt_failed', 'what is stored for this pillar is not a sealed value', { cause });
-  }
+  return true;
 }
 
 function decodeEnc(value: Value): Enc {
@@ -58,5 +57,9 @@ function checkShape(value: Value): void {
 }
 
 function invalid(why: string, cause?: unknown): ColonnadeError {
-  return new ColonnadeError('value_invalid', `${FIELD}: ${why}`, cause === undefined ? { field: FIELD } : { field: FIELD, cause });
+  return new ColonnadeError(
+    'value_invalid',
+    `${FIELD}: ${why}`,
+    cause === undefined ? { field: FIELD } : { field: FIELD, cause },
+  );
 }

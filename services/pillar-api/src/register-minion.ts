@@ -48,7 +48,8 @@ export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, even
 function checkClaims(claims: JWTPayload, master: MasterRecord): void {
   const ofMaster = claims.sub === masterSubject(master.id);
   const listed = claims.jti !== undefined && master.tokenIds.includes(claims.jti);
-  if (!ofMaster || !listed) throw new ColonnadeError('unauthorized', 'the token is not a valid one of this master');
+  if (!ofMaster || !listed)
+    throw new ColonnadeError('unauthorized', 'the token is not a valid one of this master');
 }
 
 /** Verifies master tokens with the KMS's public keys; asks for them again when a token names a key that is not known. */

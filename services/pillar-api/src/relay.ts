@@ -4,8 +4,8 @@ import {
   type CloudEvent,
   ColonnadeError,
   cloudEventType,
-  encode,
   ESTATE_SOURCE,
+  encode,
   eventMsgId,
   eventSubject,
   isEventType,
@@ -16,7 +16,10 @@ import {
 import type { EstateStore, Lease, OutboxRow } from '@colonnade/estate-store';
 import type { Events } from './events.ts';
 
-type RelayStore = Pick<EstateStore, 'readOutbox' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'snapshot'>;
+type RelayStore = Pick<
+  EstateStore,
+  'readOutbox' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'snapshot'
+>;
 type RelayEvents = Pick<Events, 'relayed' | 'relayFailed' | 'relayLeads' | 'outboxSeen'>;
 
 export type RelayOptions = {
@@ -144,7 +147,8 @@ async function publishRow(options: RelayOptions, row: OutboxRow, incarnation: st
 
 /** The CloudEvent of an outbox row: the same, to the byte, every time it is made. */
 export function toCloudEvent(row: OutboxRow, incarnation: string): { subject: string; event: CloudEvent } {
-  if (!isEventType(row.type)) throw new ColonnadeError('internal', 'the outbox holds an event of an unknown type');
+  if (!isEventType(row.type))
+    throw new ColonnadeError('internal', 'the outbox holds an event of an unknown type');
   const event: CloudEvent = {
     specversion: '1.0',
     id: `${incarnation}.${row.tick}.${row.index}`,

@@ -3,7 +3,7 @@ import type { Value } from '@colonnade/value';
 import { requirePermission } from './auth/permissions.ts';
 import type { Input } from './http/route.ts';
 import type { Kms } from './kms.ts';
-import { checkOpenValue, readSealedValue } from './pillar-value.ts';
+import { checkOpenValue, isSealedValue } from './pillar-value.ts';
 
 type Asked = Pick<Input<unknown, unknown, unknown>, 'principal' | 'call'>;
 
@@ -13,26 +13,31 @@ type Asked = Pick<Input<unknown, unknown, unknown>, 'principal' | 'call'>;
  * could store what he cannot read could move sealed values about.
  * @throws ColonnadeError `value_invalid` | `forbidden` | key_not_configured | kms_unavailable
  */
-export async function sealForStore(kms: Kms, asked: Asked, context: PillarContext, value: Value): Promise<Value> {
-  const sealed = readSealedValue(value);
-  if (sealed === undefined) {
+export async function sealForStore(
+  kms: Kms,
+  asked: Asked,
+  context: PillarContext,
+  value: Value,
+): Promise<Value> {
+  if (!isSealedValue(value)) {
     checkOpenValue(value);
     return encodeTree(zEnc, await kms.seal(context, value, asked.call));
   }
   requirePermission(asked.principal.permissions, 'secret:reveal');
   const grant = await asked.principal.grant('reveal', pillarAad(context));
   try {
-    await kms.verify(grant, context, sealed, asked.call);
+    await kms.verify(grant, context, value, asked.call);
   } catch (thrown) {
     throw asValueFault(thrown);
   }
-  return encodeTree(zEnc, sealed);
+  return value;
 }
 
 /** Here it is the client's value that does not open, not one that was kept. */
 function asValueFault(thrown: unknown): unknown {
   if (!(thrown instanceof ColonnadeError)) return thrown;
-  if (!['decrypt_failed', 'kid_unknown', 'bad_request'].includes(thrown.code)) return thrown;
-  const why = 'value: this "$enc" does not open as the value of this pillar (another key, target, environment or name)';
+  if (!['decrypt_failed', 'kid_unknown', 'value_invalid', 'bad_request'].includes(thrown.code)) return thrown;
+  const why =
+    'value: this "$enc" does not open as the value of this pillar (another key, target, environment or name)';
   return new ColonnadeError('value_invalid', why, { field: 'value', cause: thrown });
 }

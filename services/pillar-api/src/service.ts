@@ -2,7 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { createAuditor } from '@colonnade/audit';
 import { type Bus, connectBus } from '@colonnade/bus';
 import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
-import { createHealth, createMetrics, type Health, type Logger, opsRoutes, type Running } from '@colonnade/service-kit';
+import {
+  createHealth,
+  createMetrics,
+  type Health,
+  type Logger,
+  opsRoutes,
+  type Running,
+} from '@colonnade/service-kit';
 import { createAuditPlugin } from './audit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
@@ -18,7 +25,10 @@ import { allRoutes } from './routes/index.ts';
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
 /** Starts pillar-api: store, bus, relay, HTTP. Disposing stops taking requests, finishes those under way, drains. */
-export async function createPillarApi(config: PillarApiConfig, logger: Logger): Promise<Running & { url: string }> {
+export async function createPillarApi(
+  config: PillarApiConfig,
+  logger: Logger,
+): Promise<Running & { url: string }> {
   await using stack = new AsyncDisposableStack();
   const metrics = createMetrics(SERVICE.name);
   const events = createEvents(logger, metrics);

@@ -3,8 +3,8 @@ import {
   collectionTarget,
   minionTarget,
   type PillarCreate,
-  ROOT_TGT_ID,
   type ResolvedTarget,
+  ROOT_TGT_ID,
   rootTarget,
   zCollectionId,
   zMinionId,
@@ -30,7 +30,10 @@ export async function resolveTarget(estate: Lookup, asked: Asked): Promise<Resol
     case 'task':
     case 'task_tpl':
       // A further case here is all that tasks need: the rest of the API takes any resolved target.
-      throw refuse('tgt_type', 'pillars of tasks and task templates come with the tasks, which are not there yet');
+      throw refuse(
+        'tgt_type',
+        'pillars of tasks and task templates come with the tasks, which are not there yet',
+      );
   }
 }
 
@@ -72,10 +75,14 @@ function oneId(
 ): string {
   const id = asked[field] ?? asked.tgt_id;
   if (id === undefined) throw refuse(field, `a ${asked.tgt_type} pillar needs it`);
-  if (asked.tgt_id !== undefined && asked.tgt_id !== id) throw refuse('tgt_id', `says another id than ${field}`);
+  if (asked.tgt_id !== undefined && asked.tgt_id !== id)
+    throw refuse('tgt_id', `says another id than ${field}`);
   const checked = schema.safeParse(id);
   if (checked.success) return id;
-  throw refuse(asked[field] === undefined ? 'tgt_id' : field, checked.error.issues[0]?.message ?? 'not valid');
+  throw refuse(
+    asked[field] === undefined ? 'tgt_id' : field,
+    checked.error.issues[0]?.message ?? 'not valid',
+  );
 }
 
 function refuseFields(asked: Asked, fields: readonly ('minion_id' | 'master' | 'collection_id')[]): void {

@@ -42,7 +42,10 @@ export function viewPillar(pillar: PillarRecord, incarnation: string): PillarVie
   };
 }
 
-export function viewCollection(collection: CollectionRecord, incarnation: string): z.output<typeof zCollectionView> {
+export function viewCollection(
+  collection: CollectionRecord,
+  incarnation: string,
+): z.output<typeof zCollectionView> {
   const { id, name, parentId, owner, tick } = collection;
   return {
     id,

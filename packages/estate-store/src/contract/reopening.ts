@@ -24,6 +24,7 @@ export function testReopening(create: h.CreateHarness): void {
     await using harness = await create();
     await using reader = await harness.openReader();
     await h.assertRefused(h.look(reader), 'unavailable');
+    await h.assertRefused(reader.listMasters(), 'unavailable');
     await h.assertRefused(reader.ping(), 'unavailable');
     await using store = await harness.openStore();
     const tick = await h.writeTick(store, h.createPillar('p1'));

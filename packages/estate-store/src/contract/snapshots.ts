@@ -113,6 +113,8 @@ export function testSnapshots(create: h.CreateHarness): void {
         ],
       );
       assert.equal((await h.look(reader)).collections, undefined);
+      assert.deepEqual(await reader.listMasters(), await store.listMasters());
+      assert.equal((await reader.listMasters()).length, 1);
       await reader.ping();
       await store.ping();
     });

@@ -31,7 +31,8 @@ export async function authenticate(
   header: string | undefined,
   nowMs: number,
 ): Promise<Principal> {
-  if (header === undefined) throw new ColonnadeError('unauthorized', 'send Authorization: Bearer <API token>');
+  if (header === undefined)
+    throw new ColonnadeError('unauthorized', 'send Authorization: Bearer <API token>');
   const token = /^Bearer +([!-~]+)$/iu.exec(header)?.[1] ?? '';
   const id = apiTokenId(token);
   const record = id === undefined ? undefined : await store.getToken(id);

@@ -1,10 +1,10 @@
-import { ColonnadeError, type Call, LIMITS, startCall } from '@colonnade/contracts';
-import type { EstateStore } from '@colonnade/estate-store';
-import type { OpsRoute } from '@colonnade/service-kit';
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type FastifyInstance, fastify, type FastifyReply, type FastifyRequest } from 'fastify';
-import { type AuditPlugin } from '../audit.ts';
+import { type Call, ColonnadeError, LIMITS, startCall } from '@colonnade/contracts';
+import type { EstateStore } from '@colonnade/estate-store';
+import type { OpsRoute } from '@colonnade/service-kit';
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import type { AuditPlugin } from '../audit.ts';
 import { authenticate, type Principal } from '../auth/authenticate.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import type { Events } from '../events.ts';
@@ -52,7 +52,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestTimeout: 30_000,
     routerOptions: { maxParamLength: 1024 },
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
-    frameworkErrors: (error, request, reply) => sendError(events, error, request as FastifyRequest, reply as FastifyReply),
+    frameworkErrors: (error, request, reply) =>
+      sendError(events, error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   });
   acceptJsonOnly(app);
@@ -62,17 +63,23 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('onRequest', (request) => identify(options, request));
   options.audit.register(app);
   app.addHook('onRequest', async (request) => authorise(request));
-  app.addHook('onSend', async (request, reply) => {
+  app.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, id, routeOptions, startedMs } = request;
     const durationMs = performance.now() - startedMs;
-    events.answered({ method, route: routeOptions.url ?? 'none', status: reply.statusCode, durationMs, requestId: id });
+    events.answered({
+      method,
+      route: routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      durationMs,
+      requestId: id,
+    });
   });
   app.setErrorHandler((error, request, reply) => sendError(events, error, request, reply));
-  app.setNotFoundHandler((request) => {
-    throw noRoute(app, request);
+  app.setNotFoundHandler((request, reply) => {
+    throw noRoute(app, request, reply);
   });
   for (const route of options.routes) registerRoute(app, route);
   for (const route of options.opsRoutes) registerOpsRoute(app, route, options.metricsAnonymous);
@@ -81,13 +88,20 @@ export function createApp(options: AppOptions): FastifyInstance {
 
 function acceptJsonOnly(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, body: Buffer) => {
-    const { 'content-type': type, 'content-encoding': encoding } = request.headers;
-    if (!isJsonBody(type, encoding)) {
-      throw new ColonnadeError('unsupported_media_type', 'the body must be application/json in UTF-8, not compressed');
-    }
-    return parseBody(body);
-  });
+  app.addContentTypeParser(
+    'application/json',
+    { parseAs: 'buffer' },
+    async (request: FastifyRequest, body: Buffer) => {
+      const { 'content-type': type, 'content-encoding': encoding } = request.headers;
+      if (!isJsonBody(type, encoding)) {
+        throw new ColonnadeError(
+          'unsupported_media_type',
+          'the body must be application/json in UTF-8, not compressed',
+        );
+      }
+      return parseBody(body);
+    },
+  );
 }
 
 async function identify(options: AppOptions, request: FastifyRequest): Promise<void> {
@@ -142,15 +156,17 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-function noRoute(app: FastifyInstance, request: FastifyRequest): ColonnadeError {
+function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): ColonnadeError {
   const path = request.url.split('?', 1)[0] ?? '/';
   const allowed = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
   if (allowed.length === 0) return new ColonnadeError('not_found', 'there is no such path');
+  reply.header('allow', allowed.join(', '));
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
 }
 
 function sendError(events: Events, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const error = fromHttpError(thrown);
+  request.problemCode = error.code;
   if (error.code === 'internal') events.faulted({ requestId: request.id, error: thrown });
   void reply.send(writeProblem(reply, error, request.id));
 }

@@ -13,7 +13,8 @@ export function writeCursor(after: string | undefined): string | null {
 export function readCursor(cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const text = Buffer.from(cursor, 'base64url').toString('utf8');
-  if (text.startsWith(PREFIX) && writeCursor(text.slice(PREFIX.length)) === cursor) return text.slice(PREFIX.length);
+  if (text.startsWith(PREFIX) && writeCursor(text.slice(PREFIX.length)) === cursor)
+    return text.slice(PREFIX.length);
   throw new ColonnadeError('unprocessable', 'cursor: not one that this API gave out', { field: 'cursor' });
 }
 

@@ -43,7 +43,9 @@ export function requireIfMatch(conditions: Conditions): void {
 export function checkIfMatch(conditions: Conditions, etag: string): void {
   requireIfMatch(conditions);
   if (conditions.ifMatch === '*' || conditions.ifMatch?.includes(etag)) return;
-  throw new ColonnadeError('precondition_failed', 'it has changed since you read it: read it again', { field: 'If-Match' });
+  throw new ColonnadeError('precondition_failed', 'it has changed since you read it: read it again', {
+    field: 'If-Match',
+  });
 }
 
 /** What a create refused as `already_exists` is to a client that sent If-None-Match: *. */

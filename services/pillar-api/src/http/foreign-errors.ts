@@ -9,7 +9,8 @@ const FASTIFY: Readonly<Record<string, () => ColonnadeError>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: () =>
     new ColonnadeError('too_large', `the body is larger than ${LIMITS.httpBodyBytes} bytes`),
   FST_ERR_CTP_EMPTY_JSON_BODY: () => new ColonnadeError('bad_request', 'the body is empty'),
-  FST_ERR_BAD_URL: () => new ColonnadeError('bad_request', 'the path is not well formed: a bad percent-encoding'),
+  FST_ERR_BAD_URL: () =>
+    new ColonnadeError('bad_request', 'the path is not well formed: a bad percent-encoding'),
   FST_ERR_MAX_PARAM_LENGTH: () => new ColonnadeError('not_found', 'an id in the path is too long to exist'),
 };
 

@@ -1,4 +1,11 @@
-import { type ColonnadeError, type ErrorCode, encodeText, PROBLEM_MEDIA_TYPE, type Problem, zProblem } from '@colonnade/contracts';
+import {
+  type ColonnadeError,
+  type ErrorCode,
+  encodeText,
+  PROBLEM_MEDIA_TYPE,
+  type Problem,
+  zProblem,
+} from '@colonnade/contracts';
 import { ValueError } from '@colonnade/value';
 import type { FastifyReply } from 'fastify';
 
@@ -59,7 +66,9 @@ export function toProblem(error: ColonnadeError, requestId: string): Problem {
 function positionOf(cause: unknown): Problem['position'] {
   if (!(cause instanceof ValueError)) return undefined;
   const { offset, line, column } = cause;
-  return offset === undefined || line === undefined || column === undefined ? undefined : { offset, line, column };
+  return offset === undefined || line === undefined || column === undefined
+    ? undefined
+    : { offset, line, column };
 }
 
 /** Turns a reply into a problem answer and returns its body; headers of a success are taken back. */

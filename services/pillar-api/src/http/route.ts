@@ -43,7 +43,9 @@ export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
 export type Route = Pick<
   RouteSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
   'method' | 'url' | 'permission' | 'recorded'
-> & { run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string> };
+> & {
+  run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
+};
 
 const zAnyParams = z.record(z.string(), z.string());
 const SHA256_OF_NOTHING = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
@@ -89,13 +91,18 @@ function readIdempotencyKey(
 ): string | undefined {
   if (header === undefined || policy === 'ignored') return undefined;
   const fault = (why: string) => new ColonnadeError('bad_request', why, { field: 'Idempotency-Key' });
-  if (policy === 'refused') throw fault('no Idempotency-Key here: the answer holds a secret and is never stored');
+  if (policy === 'refused')
+    throw fault('no Idempotency-Key here: the answer holds a secret and is never stored');
   const valid = typeof header === 'string' && /^[\x21-\x7e]+$/u.test(header);
   if (valid && header.length <= LIMITS.idempotencyKeyChars) return header;
   throw fault(`Idempotency-Key must be 1–${LIMITS.idempotencyKeyChars} visible ASCII characters`);
 }
 
-function writeAnswer<R extends z.ZodType>(reply: FastifyReply, schema: R, answer: Answer<z.output<R>>): string {
+function writeAnswer<R extends z.ZodType>(
+  reply: FastifyReply,
+  schema: R,
+  answer: Answer<z.output<R>>,
+): string {
   reply.code(answer.status);
   if (answer.etag !== undefined) reply.header('etag', answer.etag);
   if (answer.location !== undefined) reply.header('location', answer.location);

@@ -24,7 +24,13 @@ import { viewCollection } from '../views.ts';
 
 /** The tree of collections. One tree has one owner, whose sub is part of its pillars' environments (seed 000). */
 export function collectionRoutes(estate: Estate, idempotency: Idempotency): readonly Route[] {
-  return [createRoute(estate, idempotency), listRoute(estate), getRoute(estate), patchRoute(estate), deleteRoute(estate)];
+  return [
+    createRoute(estate, idempotency),
+    listRoute(estate),
+    getRoute(estate),
+    patchRoute(estate),
+    deleteRoute(estate),
+  ];
 }
 
 function createRoute(estate: Estate, idempotency: Idempotency): Route {
@@ -60,7 +66,9 @@ function createRoute(estate: Estate, idempotency: Idempotency): Route {
           return { result, kept };
         },
         async (kept, tick) => {
-          const record = kept as unknown as Omit<CollectionRecord, 'tick' | 'parentId'> & { parentId: string | null };
+          const record = kept as unknown as Omit<CollectionRecord, 'tick' | 'parentId'> & {
+            parentId: string | null;
+          };
           const collection = { ...record, parentId: record.parentId ?? undefined, tick };
           return { view: viewCollection(collection, await estate.incarnation()) };
         },

@@ -1,4 +1,11 @@
-import { type Call, ColonnadeError, LIMITS, zMasterToken, zMasterTokenCreate, zNothing } from '@colonnade/contracts';
+import {
+  type Call,
+  ColonnadeError,
+  LIMITS,
+  zMasterToken,
+  zMasterTokenCreate,
+  zNothing,
+} from '@colonnade/contracts';
 import type { MasterRecord } from '@colonnade/estate-store';
 import type { Principal } from '../auth/authenticate.ts';
 import type { Estate } from '../estate.ts';
@@ -50,7 +57,8 @@ function removeRoute(estate: Estate, kms: Kms): Route {
     async handle({ principal, params, call }) {
       const { master } = await findMaster(estate, params.id);
       const jti = params.jti ?? '';
-      if (!master.tokenIds.includes(jti)) throw new ColonnadeError('not_found', 'the master has no such token');
+      if (!master.tokenIds.includes(jti))
+        throw new ColonnadeError('not_found', 'the master has no such token');
       await removeToken(estate, kms, principal, master.id, jti, call);
       return { status: 204 };
     },
@@ -96,5 +104,8 @@ async function changeTokens(
 
 function checkRoom(master: MasterRecord): void {
   if (master.tokenIds.length < LIMITS.tokensPerMaster) return;
-  throw new ColonnadeError('conflict', `a master has at most ${LIMITS.tokensPerMaster} tokens: delete one first`);
+  throw new ColonnadeError(
+    'conflict',
+    `a master has at most ${LIMITS.tokensPerMaster} tokens: delete one first`,
+  );
 }

@@ -23,7 +23,13 @@ import { viewMaster } from '../views.ts';
 
 /** Logical masters: a failover group shares one. Their tokens are made and revoked by crypto-kms. */
 export function masterRoutes(estate: Estate, kms: Kms): readonly Route[] {
-  return [createRoute(estate, kms), listRoute(estate), getRoute(estate), updateRoute(estate), deleteRoute(estate, kms)];
+  return [
+    createRoute(estate, kms),
+    listRoute(estate),
+    getRoute(estate),
+    updateRoute(estate),
+    deleteRoute(estate, kms),
+  ];
 }
 
 function createRoute(estate: Estate, kms: Kms): Route {
@@ -54,7 +60,12 @@ function createRoute(estate: Estate, kms: Kms): Route {
       });
       const { clock } = await revokeQuietly(kms, principal, token.jti, call, written);
       const view = viewMaster({ ...record, tick: clock.tick }, clock.incarnation);
-      return { status: 201, body: { ...view, token, bridge: bridgeAccess(id) }, etag: view.etag, location: `/masters/${id}` };
+      return {
+        status: 201,
+        body: { ...view, token, bridge: bridgeAccess(id) },
+        etag: view.etag,
+        location: `/masters/${id}`,
+      };
     },
   });
 }
@@ -142,7 +153,8 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
       const { master, incarnation } = await findMaster(estate, params.id);
       checkIfMatch(conditions, etagOf(master.id, incarnation, master.tick));
       const minions = await estate.store.listMinions({ master: master.id }, { after: undefined, limit: 1 });
-      if (minions.rows.length > 0) throw new ColonnadeError('conflict', 'the master has minions: delete them first');
+      if (minions.rows.length > 0)
+        throw new ColonnadeError('conflict', 'the master has minions: delete them first');
       // The KMS first: what is gone from the estate must not still open secrets.
       for (const jti of master.tokenIds) await revokeToken(kms, principal, jti, call);
       await estate.write({

@@ -1,9 +1,17 @@
-import { ColonnadeError, zMinionPage, zMinionPath, zMinionPut, zMinionQuery, zMinionView, zNothing } from '@colonnade/contracts';
+import {
+  ColonnadeError,
+  zMinionPage,
+  zMinionPath,
+  zMinionPut,
+  zMinionQuery,
+  zMinionView,
+  zNothing,
+} from '@colonnade/contracts';
 import type { MinionRecord } from '@colonnade/estate-store';
 import type { Estate } from '../estate.ts';
 import { minionEvent } from '../estate-events.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
-import { checkIfMatch, type Conditions, etagOf, requireIfMatch } from '../http/etag.ts';
+import { type Conditions, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { viewMinion } from '../views.ts';
 import { findMaster } from './masters.ts';
@@ -48,7 +56,10 @@ function checkPut(conditions: Conditions, before: MinionRecord | undefined, inca
   if (before !== undefined && conditions.ifNoneMatch !== undefined) {
     throw new ColonnadeError('precondition_failed', 'the minion exists', { field: 'If-None-Match' });
   }
-  if (before !== undefined) return checkIfMatch(conditions, etagOfMinion(before, incarnation));
+  if (before !== undefined) {
+    checkIfMatch(conditions, etagOfMinion(before, incarnation));
+    return;
+  }
   if (conditions.ifMatch !== undefined) {
     throw new ColonnadeError('precondition_failed', 'the minion does not exist', { field: 'If-Match' });
   }
@@ -69,7 +80,10 @@ function listRoute(estate: Estate): Route {
     response: zMinionPage,
     async handle({ params, query }) {
       const { master, incarnation } = await findMaster(estate, params.master);
-      const filter = { master: master.id, ...(query.collection === undefined ? {} : { collection: query.collection }) };
+      const filter = {
+        master: master.id,
+        ...(query.collection === undefined ? {} : { collection: query.collection }),
+      };
       const { rows, next } = await estate.store.listMinions(filter, pageOptions(query));
       const items = rows.map((minion) => viewMinion(minion, incarnation));
       return { status: 200, body: { items, next_cursor: writeCursor(next) } };

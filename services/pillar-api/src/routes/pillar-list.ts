@@ -30,7 +30,9 @@ export function pillarListRoute(estate: Estate): Route {
 function filterOf(body: PillarList): PillarFilter {
   const ofMinion = body.minion_id !== undefined || body.master !== undefined;
   if (ofMinion && body.tgt_type === 'root') {
-    throw new ColonnadeError('unprocessable', 'tgt_type: root pillars have no minion and no master', { field: 'tgt_type' });
+    throw new ColonnadeError('unprocessable', 'tgt_type: root pillars have no minion and no master', {
+      field: 'tgt_type',
+    });
   }
   const all = ofMinion ? (['minion'] as const) : (['minion', 'root'] as const);
   const exact = body.minion_id !== undefined && body.master !== undefined;

@@ -11,7 +11,7 @@ import {
 } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
 import { fromPlain, type Value } from '@colonnade/value';
-import { type Principal } from '../auth/authenticate.ts';
+import type { Principal } from '../auth/authenticate.ts';
 import { requirePermission } from '../auth/permissions.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent } from '../estate-events.ts';
@@ -26,7 +26,13 @@ import { shownValue, viewPillar, viewTime } from '../views.ts';
 
 /** Seed 000, HTTP API: create, update, read, delete and history of one pillar. */
 export function pillarRoutes(estate: Estate, kms: Kms, idempotency: Idempotency): readonly Route[] {
-  return [createRoute(estate, kms, idempotency), updateRoute(estate), getRoute(estate), deleteRoute(estate), versionsRoute(estate)];
+  return [
+    createRoute(estate, kms, idempotency),
+    updateRoute(estate),
+    getRoute(estate),
+    deleteRoute(estate),
+    versionsRoute(estate),
+  ];
 }
 
 function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route {
@@ -79,7 +85,8 @@ async function viewCreated(estate: Estate, kept: Value, tick: number) {
   const { pid } = kept as { pid: string };
   const versions = await estate.store.listVersions(pid);
   const made = versions.find((version) => version.tick === tick && version.op === 'create');
-  if (made === undefined) throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
+  if (made === undefined)
+    throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
   return viewPillar(made, await estate.incarnation());
 }
 
@@ -102,7 +109,9 @@ function updateRoute(estate: Estate): Route {
       const { value } = body;
       const { clock, atMs } = await estate.write({
         by: principal.sub,
-        mutations: [{ kind: 'pillar.update', pid: pillar.pid, expectTick: pillar.tick, value, isSecret: false }],
+        mutations: [
+          { kind: 'pillar.update', pid: pillar.pid, expectTick: pillar.tick, value, isSecret: false },
+        ],
         events: [pillarEvent('pillar.updated', pillar)],
       });
       const now = { ...pillar, value, updatedBy: principal.sub, updatedAtMs: atMs, tick: clock.tick };

@@ -2,7 +2,6 @@ import { ColonnadeError, pillarAad, zPillarReveal } from '@colonnade/contracts';
 import type { Estate } from '../estate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
-import { storedEnc } from '../pillar-value.ts';
 import { findPillar } from './pillars.ts';
 
 /**
@@ -20,11 +19,25 @@ export function revealRoute(estate: Estate, kms: Kms): Route {
     async handle({ principal, params, call }) {
       const { pillar } = await findPillar(estate, params.pid);
       if (!pillar.isSecret) {
-        throw new ColonnadeError('conflict', `this pillar is no secret: GET /pillars/${pillar.pid} shows its value`);
+        throw new ColonnadeError(
+          'conflict',
+          `this pillar is no secret: GET /pillars/${pillar.pid} shows its value`,
+        );
       }
       const grant = await principal.grant('reveal', pillarAad(pillar));
-      const value = await kms.open(grant, pillar, storedEnc(pillar.value), call);
+      const value = await kms.open(grant, pillar, pillar.value, call).catch((thrown) => {
+        throw asStoredFault(thrown);
+      });
       return { status: 200, body: { pid: pillar.pid, name: pillar.name, value, clock: pillar.tick } };
     },
+  });
+}
+
+/** Here it is not the request that is at fault, but what is stored. */
+function asStoredFault(thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError) || !['value_invalid', 'bad_request'].includes(thrown.code))
+    return thrown;
+  return new ColonnadeError('decrypt_failed', 'what is stored for this pillar is not a sealed value', {
+    cause: thrown,
   });
 }

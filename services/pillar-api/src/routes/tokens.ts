@@ -136,8 +136,11 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
 /** Without an admin nobody could make another. */
 async function refuseLastAdmin(estate: Estate, token: ApiTokenRecord): Promise<void> {
   if (!token.roles.includes('admin')) return;
-  const others = (await estate.store.listTokens()).filter((other) => other.id !== token.id && isLiveAdmin(other, Date.now()));
-  if (others.length === 0) throw new ColonnadeError('conflict', 'this is the last admin token: make another first');
+  const others = (await estate.store.listTokens()).filter(
+    (other) => other.id !== token.id && isLiveAdmin(other, Date.now()),
+  );
+  if (others.length === 0)
+    throw new ColonnadeError('conflict', 'this is the last admin token: make another first');
 }
 
 export function isLiveAdmin(token: ApiTokenRecord, nowMs: number): boolean {

@@ -29,6 +29,8 @@ export function createRedis(address: RedisAddress, use: 'reader' | 'commands', n
     ...(address.user === undefined ? {} : { username: address.user }),
     ...(address.password === undefined ? {} : { password: address.password }),
     connectionName: `${name}-${use}`,
+    // Unknown to Redis 7.0.
+    disableClientInfo: true,
     // Replies of one known shape, whatever the server speaks.
     protocol: 2,
     lazyConnect: true,

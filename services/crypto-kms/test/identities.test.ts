@@ -1,0 +1,241 @@
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Bus } from '@colonnade/bus';
+import {
+  BOOTSTRAP_SUB,
+  BRIDGE_AUDIENCE,
+  deriveGrantKey,
+  type GrantAct,
+  IDENTITY_ISSUER,
+  kmsDeleteReader,
+  kmsIssueMaster,
+  kmsJwks,
+  kmsMac,
+  kmsOpenForMerger,
+  kmsPutReader,
+  kmsRevokeIdentity,
+  rootTarget,
+} from '@colonnade/contracts';
+import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
+import {
+  call,
+  type GrantClaims,
+  makeApiToken,
+  type PreparedKms,
+  prepareKms,
+  rejects,
+  signGrant,
+} from './support.ts';
+
+let kms: PreparedKms;
+let url: string;
+let api: Bus;
+let merger: Bus;
+
+before(async () => {
+  kms = await prepareKms();
+  ({ url } = await kms.start());
+  // A second replica on the same state: every request below may reach either.
+  await kms.start();
+  api = await kms.bus.as('pillar-api');
+  merger = await kms.bus.as('pillar-merger');
+});
+after(() => kms[Symbol.asyncDispose]());
+
+const adminGrant = (act: GrantAct, res: string, over: Partial<GrantClaims> = {}) =>
+  signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res, ...over });
+const issue = async (master: string) =>
+  api.request(
+    kmsIssueMaster,
+    { grant: await adminGrant('master.issue', master), master, lifetime_s: 600 },
+    call(),
+  );
+
+/** The code with which a merge under this token is answered; an item that does not open counts as let in. */
+async function openWith(token: string, master = 'm1'): Promise<string> {
+  const context = {
+    tgt_type: rootTarget.tgtType,
+    tgt_id: rootTarget.tgtId,
+    pillarenv: rootTarget.pillarenv,
+    name: 'x',
+  };
+  const request = { token, master, minion_id: 'web1', items: [{ context, enc: 'not sealed' }] };
+  try {
+    await merger.request(kmsOpenForMerger, request, call());
+    return 'let in';
+  } catch (thrown) {
+    return (thrown as { code: string }).code;
+  }
+}
+
+async function putReader(rights: ('reveal' | 'admin')[], sub: string, expiresAtMs: number | null = null) {
+  const reader = makeApiToken();
+  const message = {
+    grant: await adminGrant('reader.put', reader.id),
+    token_id: reader.id,
+    sub,
+    rights,
+    grant_key_hex: deriveGrantKey(reader.token).toString('hex'),
+    expires_at_ms: expiresAtMs,
+  };
+  await api.request(kmsPutReader, message, call());
+  return { ...reader, sub, message };
+}
+
+describe('tokens of masters', () => {
+  test('carry what the bridge needs and verify with the published keys alone', async () => {
+    const { token, jti, expires_at_ms } = await issue('m1');
+    const overBus = await merger.request(kmsJwks, {}, call());
+    const overHttp = await (await fetch(`${url}/.well-known/jwks.json`)).json();
+    assert.deepEqual(JSON.parse(JSON.stringify(overBus)), overHttp);
+    assert.ok(!JSON.stringify(overHttp).includes('"d"'));
+    const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(overHttp as never), {
+      issuer: IDENTITY_ISSUER,
+      audience: BRIDGE_AUDIENCE,
+      algorithms: ['EdDSA'],
+    });
+    assert.equal(payload.sub, 'master:m1');
+    assert.equal(payload.jti, jti);
+    assert.equal((payload.exp ?? 0) * 1000, expires_at_ms);
+    assert.equal((payload.exp ?? 0) - (payload.iat ?? 0), 600);
+    assert.equal(protectedHeader.kid, overBus.keys[0]?.kid);
+  });
+
+  test('open merges of their master until they are revoked, at every replica', async () => {
+    const { token, jti } = await issue('m1');
+    for (let i = 0; i < 10; i += 1) assert.equal(await openWith(token), 'let in');
+    assert.equal(await openWith(token, 'm2'), 'unauthorized');
+    await api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', jti), jti }, call());
+    for (let i = 0; i < 10; i += 1) assert.equal(await openWith(token), 'unauthorized');
+    await api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', jti), jti }, call());
+    assert.equal(await openWith((await issue('m1')).token), 'let in');
+    // A third one that starts later knows as well.
+    await using _third = await kms.start();
+    for (let i = 0; i < 15; i += 1) assert.equal(await openWith(token), 'unauthorized');
+  });
+
+  test('are issued and revoked only with an admin grant for exactly that', async () => {
+    const request = async (grant: string, master = 'm1') =>
+      api.request(kmsIssueMaster, { grant, master, lifetime_s: 600 }, call());
+    await rejects(request(await adminGrant('master.issue', 'm2')), 'unauthorized');
+    await rejects(request(await adminGrant('reveal', 'm1')), 'unauthorized');
+    await rejects(request('not a grant'), 'unauthorized');
+    const reader = await putReader(['reveal'], 'alice');
+    await rejects(
+      request(await signGrant(reader.token, { sub: 'alice', act: 'master.issue', res: 'm1' })),
+      'forbidden',
+    );
+    const jti = randomUUID();
+    await rejects(
+      api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', randomUUID()), jti }, call()),
+      'unauthorized',
+    );
+    const failed = (await kms.records()).filter(
+      (r) => r.verb === 'master.issue' && r.stage === 'ResponseComplete' && r.responseStatus?.code !== 200,
+    );
+    assert.deepEqual(
+      failed.slice(-4).map((r) => [r.user.username, r.responseStatus?.code]),
+      [
+        [BOOTSTRAP_SUB, 401],
+        [BOOTSTRAP_SUB, 401],
+        ['system:anonymous', 401],
+        ['alice', 403],
+      ],
+    );
+  });
+
+  test('a change is on record before it is made', async () => {
+    const { jti } = await issue('m7');
+    await api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', jti), jti }, call());
+    const stages = (await kms.records()).filter((r) => r.objectRef?.name === jti).map((r) => r.stage);
+    assert.deepEqual(stages, ['RequestReceived', 'ResponseComplete']);
+  });
+});
+
+describe('readers', () => {
+  test('a put reader may use its rights, a deleted one nothing', async () => {
+    const bob = await putReader(['admin'], 'bob');
+    const grant = () => signGrant(bob.token, { sub: 'bob', act: 'master.issue', res: 'm3' });
+    const use = async () =>
+      api.request(kmsIssueMaster, { grant: await grant(), master: 'm3', lifetime_s: 60 }, call());
+    for (let i = 0; i < 4; i += 1) await use();
+    const remove = async () =>
+      api.request(
+        kmsDeleteReader,
+        { grant: await adminGrant('reader.delete', bob.id), token_id: bob.id },
+        call(),
+      );
+    assert.equal((await remove()).deleted, true);
+    assert.equal((await remove()).deleted, false);
+    for (let i = 0; i < 4; i += 1) await rejects(use(), 'unauthorized');
+  });
+
+  test('cannot be put by someone who is no admin, nor taken over with another key', async () => {
+    const carol = await putReader(['reveal'], 'carol');
+    const again = { ...carol.message, grant: await adminGrant('reader.put', carol.id) };
+    await api.request(kmsPutReader, again, call());
+    const stolen = {
+      ...again,
+      grant: await adminGrant('reader.put', carol.id),
+      grant_key_hex: randomBytes(32).toString('hex'),
+    };
+    await rejects(api.request(kmsPutReader, stolen, call()), 'conflict');
+    const own = {
+      ...carol.message,
+      rights: ['admin' as const],
+      grant: await signGrant(carol.token, { sub: 'carol', act: 'reader.put', res: carol.id }),
+    };
+    await rejects(api.request(kmsPutReader, own, call()), 'forbidden');
+  });
+
+  test('are kept from other users of the machine', async () => {
+    const files = await readdir(kms.stateDir, { recursive: true, withFileTypes: true });
+    assert.ok(files.length >= 6);
+    for (const file of files) {
+      const { mode } = await stat(path.join(file.parentPath, file.name));
+      assert.equal(mode & 0o777, file.isDirectory() ? 0o700 : 0o600, file.name);
+    }
+  });
+});
+
+test('a deleted bootstrap token stays deleted over a restart; a new one is taken up', async () => {
+  const second = makeApiToken();
+  const file = path.join(kms.dir, 'second-token');
+  await writeFile(file, second.token, { mode: 0o600 });
+  const start = () => kms.start({ BOOTSTRAP_TOKEN_FILE: file });
+  const use = async () => {
+    const grant = await signGrant(second.token, { sub: BOOTSTRAP_SUB, act: 'master.issue', res: 'm1' });
+    return api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 60 }, call());
+  };
+  await rejects(use(), 'unauthorized');
+  await (await start())[Symbol.asyncDispose]();
+  await use();
+  const grant = await adminGrant('reader.delete', second.id);
+  assert.equal((await api.request(kmsDeleteReader, { grant, token_id: second.id }, call())).deleted, true);
+  await (await start())[Symbol.asyncDispose]();
+  await rejects(use(), 'unauthorized');
+});
+
+test('the fingerprint is the same at every replica and needs the key', async () => {
+  const ask = async (hex: string) => (await api.request(kmsMac, { sha256_hex: hex }, call())).mac_hex;
+  const macs = new Set(await Promise.all(Array.from({ length: 10 }, () => ask('ab'.repeat(32)))));
+  assert.equal(macs.size, 1);
+  assert.ok(!macs.has(await ask('ac'.repeat(32))));
+  const file = await readFile(path.join(kms.stateDir, 'mac-key.json'), 'utf8');
+  assert.ok(!file.includes([...macs][0] as string));
+});
+
+test('a token says when it ends, and nothing secret', async () => {
+  assert.deepEqual(Object.keys(decodeJwt((await issue('m1')).token)).sort(), [
+    'aud',
+    'exp',
+    'iat',
+    'iss',
+    'jti',
+    'nbf',
+    'sub',
+  ]);
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  type ApiAnswer,
+  type ApiClient,
+  createApiClient,
+  type ServiceProcess,
+  startService,
+} from '@colonnade/embedded';
+import { fromPlain, toPlain } from '@colonnade/value';
+import { type RealBus, startRealBus } from '../../../test/support/real-bus.ts';
+import { tempDir } from '../../../test/support/temp.ts';
+
+/** A real nats-server, a real crypto-kms and one or more real pillar-api, each a process of its own. */
+export type ApiWorld = AsyncDisposable & {
+  bus: RealBus;
+  dir: string;
+  storePath: string;
+  kms: ServiceProcess;
+  api: ServiceProcess;
+  adminToken: string;
+  admin: ApiClient;
+  /** One more pillar-api on the same store. */
+  startApi(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+  /** A token with these roles, made by the admin; `sub` is "<roles>" unless given. */
+  tokenOf(roles: readonly string[], sub?: string): Promise<{ id: string; token: string }>;
+  as(roles: readonly string[], sub?: string): Promise<ApiClient>;
+};
+
+export async function startWorld(
+  options: { env?: Readonly<Record<string, string>>; kmsEnv?: Readonly<Record<string, string>> } = {},
+): Promise<ApiWorld> {
+  await using stack = new AsyncDisposableStack();
+  const { path: dir } = stack.use(await tempDir('api'));
+  const bus = stack.use(await startRealBus());
+  const adminToken = `col_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}`;
+  const tokenFile = path.join(dir, 'bootstrap-token');
+  await writeFile(tokenFile, `${adminToken}\n`, { mode: 0o600 });
+  const storePath = path.join(dir, 'estate.sqlite');
+  const kms = stack.use(
+    await startService({
+      name: 'crypto-kms',
+      portVariable: 'OPS_PORT',
+      logFile: path.join(dir, 'crypto-kms.log'),
+      env: {
+        PILLARS_KEK_B64: randomBytes(32).toString('base64'),
+        KMS_STATE_DIR: path.join(dir, 'kms'),
+        BOOTSTRAP_TOKEN_FILE: tokenFile,
+        NATS_URL: bus.nats.url,
+        NATS_PASSWORD: bus.passwordOf('crypto-kms'),
+        ...options.kmsEnv,
+      },
+    }),
+  );
+  let started = 0;
+  const later = stack.use(new AsyncDisposableStack());
+  const startApi = async (env: Readonly<Record<string, string>> = {}) => {
+    started += 1;
+    const process = await startService({
+      name: 'pillar-api',
+      portVariable: 'HTTP_PORT',
+      logFile: path.join(dir, `pillar-api-${started}.log`),
+      env: {
+        STORE_PATH: storePath,
+        BOOTSTRAP_TOKEN_FILE: tokenFile,
+        NATS_URL: bus.nats.url,
+        NATS_PASSWORD: bus.passwordOf('pillar-api'),
+        HTTP_PORT: '0',
+        LOG_LEVEL: 'debug',
+        ...options.env,
+        ...env,
+      },
+    });
+    return later.use(process);
+  };
+  const api = await startApi();
+  const admin = createApiClient(api.url, adminToken);
+  const tokenOf: ApiWorld['tokenOf'] = async (roles, sub = roles.join('-')) => {
+    const answer = await admin.call('POST', '/tokens', fromPlain({ sub, roles: [...roles] }));
+    return plain(answer) as { id: string; token: string };
+  };
+  const owned = stack.move();
+  return {
+    ...{ bus, dir, storePath, kms, api, adminToken, admin, startApi, tokenOf },
+    as: async (roles, sub) => createApiClient(api.url, (await tokenOf(roles, sub)).token),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** The body of an answer as ordinary data. */
+export function plain(answer: ApiAnswer): Record<string, unknown> {
+  return toPlain(answer.value ?? null) as Record<string, unknown>;
+}
+
+/** Sends ordinary data. */
+export function sendPlain(
+  client: ApiClient,
+  method: string,
+  url: string,
+  body?: unknown,
+  headers?: Record<string, string>,
+): Promise<ApiAnswer> {
+  return client.send(method, url, body === undefined ? undefined : fromPlain(body), headers);
+}
+
+/** Asserts the shape of RFC 9457 with this status and code. */
+export function assertProblem(answer: ApiAnswer, status: number, code: string, field?: string): void {
+  const problem = plain(answer);
+  assert.deepEqual([answer.status, problem.code], [status, code], JSON.stringify(problem));
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/problem\+json/u);
+  assert.equal(problem.status, status);
+  assert.equal(problem.type, `urn:colonnade:error:${code}`);
+  for (const text of [problem.title, problem.detail]) assert.equal(typeof text, 'string');
+  assert.match(String(problem.instance), /^urn:uuid:[0-9a-f-]{36}$/u);
+  if (field !== undefined) assert.equal(problem.field, field, JSON.stringify(problem));
+}
+
+/** The ETag an answer came with. */
+export function etagOfAnswer(answer: ApiAnswer): string {
+  const etag = answer.headers.get('etag');
+  assert.ok(etag !== null, `no ETag in an answer with status ${answer.status}`);
+  return etag;
+}
