@@ -84,7 +84,7 @@ function createCollector(file: string) {
         break;
       case 'test:diagnostic':
         // Such as an error thrown after its test had ended: the file fails, and only this says why.
-        output += `${event.data.message}\n`;
+        if (event.data.file) output += `${event.data.message}\n`;
         break;
       case 'test:pass':
         takePass(event.data);
