@@ -25,17 +25,16 @@ function newcomersPath(): string {
   return dirs.filter((dir) => dir !== ours || existsSync(path.join(dir, 'npm'))).join(path.delimiter);
 }
 
-type Ended = { code: number | null; stdout: string; stderr: string; seconds: number };
+type Ended = { code: number | null; stdout: string; stderr: string };
 
 async function npmStart(cwd: string, env: NodeJS.ProcessEnv): Promise<Ended> {
-  const start = Date.now();
   const child = spawn('npm', ['start', '--', '--once'], { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const [stdout, stderr, code] = await Promise.all([
     child.stdout.setEncoding('utf8').toArray(),
     child.stderr.setEncoding('utf8').toArray(),
     new Promise<number | null>((resolve) => child.on('close', resolve)),
   ]);
-  return { code, stdout: stdout.join(''), stderr: stderr.join(''), seconds: (Date.now() - start) / 1000 };
+  return { code, stdout: stdout.join(''), stderr: stderr.join('') };
 }
 
 describe("the newcomer's path", () => {
@@ -69,7 +68,6 @@ describe("the newcomer's path", () => {
     const second = await npmStart(at('checkout'), offline);
     assert.equal(second.code, 0, second.stderr);
     assert.doesNotMatch(second.stderr, /packages of the workspace/);
-    assert.ok(second.seconds < 30, `a second start took ${second.seconds} s`);
 
     const { stdout } = await promisify(execFile)('find', [at('home'), at('checkout'), '-name', '*.partial']);
     assert.equal(stdout, '', 'half an install was left');
