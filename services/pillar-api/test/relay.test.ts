@@ -214,7 +214,7 @@ describe('the relay of processes that are killed', () => {
 
   test('kill -9 in the middle of writes: every acknowledged write has its event, once, in order', async () => {
     const acknowledged: number[] = [];
-    for (let round = 0; round < 3; round += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const writing = writeUntilGone(`killed-${round}`);
       const from = (await published(world.bus)).length;
       await waitFor('some events', async () => (await published(world.bus)).length > from + 15);
@@ -222,7 +222,7 @@ describe('the relay of processes that are killed', () => {
       acknowledged.push(...(await writing));
       await world.api.restart();
     }
-    assert.ok(acknowledged.length > 30);
+    assert.ok(acknowledged.length > 20);
     const seen = await waitFor('the events of all acknowledged writes', async () => {
       const all = await published(world.bus);
       const ticks = new Set(all.map(([tick]) => tick));
