@@ -157,7 +157,7 @@ async function publishRow(options: RelayOptions, row: OutboxRow, incarnation: st
 }
 
 /** The CloudEvent of an outbox row: the same, to the byte, every time it is made. */
-export function toCloudEvent(row: OutboxRow, incarnation: string): { subject: string; event: CloudEvent } {
+function toCloudEvent(row: OutboxRow, incarnation: string): { subject: string; event: CloudEvent } {
   if (!isEventType(row.type))
     throw new ColonnadeError('internal', 'the outbox holds an event of an unknown type');
   const event: CloudEvent = {
