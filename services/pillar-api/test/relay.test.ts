@@ -95,6 +95,19 @@ describe('the relay', () => {
     assert.equal(told.duplicates, 0);
   });
 
+  test('publishes what is there before it stops', async () => {
+    const from = expected;
+    const { started } = await relay();
+    await write(1);
+    started.wake();
+    await waitFor('its lease', async () => (await store.readOutbox(1)).length === 0);
+    for (let i = 0; i < 50; i += 1) await write(3);
+    await started[Symbol.asyncDispose]();
+    assert.equal((await store.readOutbox(1)).length, 0);
+    assertInOrder(await own(from));
+    assert.equal((await own(from)).length, 151);
+  });
+
   test('of four relays on one store one publishes; when it stops another goes on', async () => {
     const from = expected;
     const relays = await Promise.all([relay(), relay(), relay(), relay()]);
