@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Child, startChild } from '@colonnade/embedded/servers';
@@ -148,7 +149,6 @@ async function writeConfig(options: SaltOptions, dir: string, places: Places): P
     enable_fqdns_grains: false,
     log_level_logfile: 'info',
     ipc_mode: 'ipc',
-    verify_env: false,
   };
   await writeJson(path.join(places.config, 'master'), {
     ...common,
@@ -191,12 +191,13 @@ async function writeConfig(options: SaltOptions, dir: string, places: Places): P
 /** Short paths: Unix sockets lie below them. */
 function folders(dir: string, role: string) {
   return {
-    root_dir: path.join(dir, role),
+    // Salt puts it before every path that does not begin with it.
+    root_dir: dir,
     pki_dir: path.join(dir, role, 'pki'),
     cachedir: path.join(dir, role, 'cache'),
     sock_dir: path.join(dir, role, 's'),
     pidfile: path.join(dir, role, 'pid'),
-    log_file: path.join(dir, `${role}.log`),
+    log_file: path.join(dir, role, 'log'),
   };
 }
 
@@ -216,20 +217,22 @@ function env(places: Places, library: boolean): NodeJS.ProcessEnv {
 }
 
 async function startMaster(dir: string, places: Places, library: boolean): Promise<Child> {
-  const seen = await logLength(path.join(dir, 'master.log'));
   const child = await startChild({
     command: path.join(places.bin, 'salt-master'),
     args: ['-c', places.config, '-l', 'warning'],
     logFile: path.join(dir, 'master.out'),
     env: env(places, library),
   });
-  await waitForLog(
-    child,
-    path.join(dir, 'master.log'),
-    seen,
-    /ready to receive requests|worker process|Worker/i,
-  );
-  return child;
+  try {
+    const over = () => child.exit !== undefined;
+    await waitFor('salt-master', async () => over() || (await listens(places.ports[1])), { limitMs: 60_000 });
+    if (!over()) return child;
+    throw new Error('salt-master ended');
+  } catch (error) {
+    await endGroup(child);
+    const said = await readFile(path.join(dir, 'master.out'), 'utf8');
+    throw new Error(`${(error as Error).message}: ${said.slice(-2_000)}`, { cause: error });
+  }
 }
 
 async function startMinion(dir: string, places: Places): Promise<Child> {
@@ -241,30 +244,26 @@ async function startMinion(dir: string, places: Places): Promise<Child> {
   });
 }
 
-async function logLength(file: string): Promise<number> {
-  return await readFile(file, 'utf8').then(
-    (text) => text.length,
-    () => 0,
-  );
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
 }
 
-async function waitForLog(child: Child, file: string, from: number, sign: RegExp): Promise<void> {
-  await waitFor(
-    `${sign} in ${path.basename(file)}`,
-    async () => child.exit !== undefined || sign.test((await readFile(file, 'utf8')).slice(from)),
-    { limitMs: 60_000 },
-  );
-  if (child.exit) throw new Error(`salt-master ended: ${JSON.stringify(child.exit)}`);
-}
-
-/** Salt's daemons are families of processes; whoever of one outlives its head is ended with its group. */
+/** Salt's daemons are families of processes that take long to part; nothing of theirs is needed afterwards. */
 async function endGroup(child: Child): Promise<void> {
-  await child.stop(10_000);
   try {
     process.kill(-child.pid, 'SIGKILL');
   } catch {
     // Nobody was left.
   }
+  await child.exited;
 }
 
 async function call(
@@ -305,9 +304,12 @@ async function freePort(): Promise<number> {
 }
 
 /** What Salt's daemons have logged, all of it. */
-export async function readSaltLogs(salt: Pick<Salt, 'dir'>): Promise<string> {
-  const names = (await readdir(salt.dir)).filter((name) => /\.(log|out)$/.test(name));
-  return (await Promise.all(names.map((name) => readFile(path.join(salt.dir, name), 'utf8')))).join('\n');
+export async function readSaltLogs({ dir }: Pick<Salt, 'dir'>): Promise<string> {
+  const files = ['master', 'minion'].flatMap((role) => [
+    path.join(dir, role, 'log'),
+    path.join(dir, `${role}.out`),
+  ]);
+  return (await Promise.all(files.map((file) => readFile(file, 'utf8')))).join('\n');
 }
 
 /** Takes away what is at a path and gives back how to bring it back. */
