@@ -24,7 +24,7 @@ type RelayEvents = Pick<Events, 'relayed' | 'relayFailed' | 'relayLeads' | 'outb
 
 export type RelayOptions = {
   store: RelayStore;
-  bus: Pick<Bus, 'publishDurable'>;
+  bus: Pick<Bus, 'publishDurable' | 'isConnected'>;
   events: RelayEvents;
   /** Unique among all processes on this store. */
   holder: string;
@@ -39,7 +39,8 @@ export type Relay = AsyncDisposable & { wake(): void };
 
 export const RELAY_LEASE = 'outbox-relay';
 const BATCH_ROWS = 100;
-const SEEN_ROWS = 1000;
+const MEASURED_ROWS = 1000;
+const MEASURE_EVERY_MS = 1000;
 const PUBLISH_BUDGET_MS = 5000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5000;
@@ -54,7 +55,7 @@ const NOTHING = { since: undefined, scopes: [], collections: false, masters: [],
 export function startRelay(options: RelayOptions): Relay {
   const stopping = new AbortController();
   const bell = createBell();
-  const state: RelayState = { lease: undefined, heldUntilMs: 0 };
+  const state: RelayState = { lease: undefined, heldUntilMs: 0, measureAtMs: 0 };
   const running = run(options, state, bell, stopping.signal);
   return {
     wake: bell.ring,
@@ -70,7 +71,7 @@ export function startRelay(options: RelayOptions): Relay {
 }
 
 /** `heldUntilMs` is on this process's own clock, counted from before the lease was asked for. */
-type RelayState = { lease: Lease | undefined; heldUntilMs: number };
+type RelayState = { lease: Lease | undefined; heldUntilMs: number; measureAtMs: number };
 
 async function run(options: RelayOptions, state: RelayState, bell: Bell, stop: AbortSignal): Promise<void> {
   let failures = 0;
@@ -91,12 +92,9 @@ async function run(options: RelayOptions, state: RelayState, bell: Bell, stop: A
 
 /** One look at the outbox. @returns true when there is more to do at once */
 async function relayRound(options: RelayOptions, state: RelayState, stop: AbortSignal): Promise<boolean> {
-  const waiting = await options.store.readOutbox(SEEN_ROWS);
-  const [oldest] = waiting;
-  const oldestAgeMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.timeMs);
-  options.events.outboxSeen({ rows: waiting.length, oldestAgeMs });
-  if (oldest === undefined || !(await holdLease(options, state))) return false;
-  // Read again under the lease: the holder before us may have published some of them meanwhile.
+  await measure(options, state);
+  if ((await options.store.readOutbox(1)).length === 0 || !(await holdLease(options, state))) return false;
+  // Read under the lease: what the holder before us published and dropped must not come again.
   const rows = await options.store.readOutbox(BATCH_ROWS);
   const { clock } = await options.store.snapshot(NOTHING);
   let last: OutboxRow | undefined;
@@ -112,6 +110,17 @@ async function relayRound(options: RelayOptions, state: RelayState, stop: AbortS
     }
   }
   return rows.length > 0;
+}
+
+/** Every process tells how long the outbox is, the one that relays and those that do not. */
+async function measure(options: RelayOptions, state: RelayState): Promise<void> {
+  const nowMs = performance.now();
+  if (nowMs < state.measureAtMs) return;
+  state.measureAtMs = nowMs + MEASURE_EVERY_MS;
+  const waiting = await options.store.readOutbox(MEASURED_ROWS);
+  const [oldest] = waiting;
+  const oldestAgeMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.timeMs);
+  options.events.outboxSeen({ rows: waiting.length, oldestAgeMs });
 }
 
 /** Takes or renews the lease, well before it runs out. */
@@ -136,6 +145,8 @@ async function giveUpLease(options: RelayOptions, state: RelayState): Promise<vo
 }
 
 async function publishRow(options: RelayOptions, row: OutboxRow, incarnation: string): Promise<void> {
+  // The client would keep the message and send it after a reconnect, when another may have gone on long since.
+  if (!options.bus.isConnected()) throw new ColonnadeError('bus_unavailable', 'not connected to NATS');
   const { subject, event } = toCloudEvent(row, incarnation);
   const { duplicate } = await options.bus.publishDurable(
     // The acknowledgement of an earlier try may have been lost, with the process that waited for it.

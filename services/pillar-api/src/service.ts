@@ -46,7 +46,7 @@ export async function createPillarApi(
     routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
-    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), events),
+    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), bus, events),
     events,
     requestBudgetMs: config.requestBudgetMs,
   });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { AUDIT_STREAM, type AuditEvent, auditSubject, decode, zAuditEvent } from '@colonnade/contracts';
 import {
   type ApiAnswer,
   type ApiClient,
@@ -122,4 +123,27 @@ export function etagOfAnswer(answer: ApiAnswer): string {
   const etag = answer.headers.get('etag');
   assert.ok(etag !== null, `no ETag in an answer with status ${answer.status}`);
   return etag;
+}
+
+/** Everything that is in a stream now, oldest first. */
+export async function readStream(bus: RealBus, stream: string): Promise<{ subject: string; data: Buffer }[]> {
+  const witness = await bus.witness();
+  const info = await witness.request(`$JS.API.STREAM.INFO.${stream}`);
+  const { messages } = info.json<{ state: { messages: number } }>().state;
+  const found: { subject: string; data: Buffer }[] = [];
+  for (let seq = 1; seq <= messages; seq += 1) {
+    const answer = await witness.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify({ seq }));
+    const { subject, data } = answer.json<{ message: { subject: string; data: string } }>().message;
+    found.push({ subject, data: Buffer.from(data, 'base64') });
+  }
+  await witness.close();
+  return found;
+}
+
+/** The audit records of pillar-api that are stored now. */
+export async function auditRecords(bus: RealBus): Promise<AuditEvent[]> {
+  const messages = await readStream(bus, AUDIT_STREAM);
+  return messages
+    .filter((m) => m.subject === auditSubject('pillar-api'))
+    .map((m) => decode(zAuditEvent, m.data));
 }

@@ -526,11 +526,10 @@ def _exchange(redis, conf, minion_id, pillarenv, deadline):
     master = conf["master"]
     try:
         client = _client(redis, conf)
+        # The alive key is no key of the call: Redis would ask for the right to write it.
         entry = client.execute_command(
-            "FCALL", "colonnade_bridge_request", 1,
-            f"colonnade:bridge:req:{master}",
-            conf["max_queue"], request,
-        )  # fmt: skip
+            "FCALL", "colonnade_bridge_request", 1, f"colonnade:bridge:req:{master}", conf["max_queue"], request
+        )
         entry = entry.decode("ascii")
         # A little past the deadline: a timeout of 0 would wait for ever.
         wait_s = max(0.01, deadline - time.monotonic())

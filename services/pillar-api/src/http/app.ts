@@ -63,8 +63,14 @@ export function createApp(options: AppOptions): FastifyInstance {
   app.addHook('onRequest', (request) => identify(options, request));
   options.audit.register(app);
   app.addHook('onRequest', async (request) => authorise(request));
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
   app.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+    // A kept connection would hold up the end until the client lets go of it.
+    if (closing) reply.header('connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, id, routeOptions, startedMs } = request;
