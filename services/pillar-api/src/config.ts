@@ -7,6 +7,7 @@ import {
   readConfig,
   secretSetting,
   setting,
+  zCount,
   zFlag,
   zMs,
   zPath,
@@ -40,6 +41,10 @@ export const settings = {
   metricsAnonymous: setting('METRICS_ANONYMOUS', zFlag, {
     default: 'false',
     help: 'Show /metrics without a token; otherwise any role may see it',
+  }),
+  denialsPerMinute: setting('DENIALS_PER_MINUTE', zCount, {
+    default: '60',
+    help: 'Requests without a valid token that one address may make in a minute and get a record; more are 429',
   }),
   requestBudgetMs: setting('REQUEST_BUDGET_MS', zMsFrom(100), {
     default: '5000',

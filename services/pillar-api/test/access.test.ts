@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { AuditEvent } from '@colonnade/contracts';
 import { type ApiClient, createApiClient } from '@colonnade/embedded';
@@ -150,7 +152,10 @@ describe('who may do what', () => {
     const listed = JSON.stringify(plain(await world.admin.send('GET', '/tokens?limit=500')));
     assert.ok(listed.includes(id));
     assert.ok(!listed.includes(token.split('_')[2] ?? ''));
+    const grantKey = path.join(world.dir, 'kms', 'readers', `${id}.json`);
+    assert.ok(existsSync(grantKey));
     assert.equal((await world.admin.send('DELETE', `/tokens/${id}`)).status, 204);
+    assert.ok(!existsSync(grantKey), 'crypto-kms still takes its grants');
     assertProblem(await ann.send('GET', '/masters'), 401, 'unauthorized');
     assertProblem(await world.admin.send('DELETE', `/tokens/${id}`), 404, 'not_found');
   });

@@ -200,6 +200,19 @@ describe('the estate over HTTP', () => {
         ['delete', 'b'],
       ],
     );
+    const page = async (query: string) =>
+      plain(await world.admin.send('GET', `${url}/versions?${query}`)) as {
+        items: { op: string }[];
+        next_cursor: string | null;
+      };
+    const first = await page('limit=2');
+    assert.deepEqual(
+      first.items.map((v) => v.op),
+      ['create', 'update'],
+    );
+    const second = await page(`limit=2&cursor=${first.next_cursor}`);
+    assert.deepEqual([second.items.map((v) => v.op), second.next_cursor], [['delete'], null]);
+    assertProblem(await world.admin.send('GET', '/pillars/never/versions'), 404, 'not_found');
   });
 
   test('lists show root and minion pillars only, by filter, in pages that miss and repeat nothing', async () => {
@@ -255,6 +268,25 @@ describe('the estate over HTTP', () => {
       'unprocessable',
       'tgt_type',
     );
+  });
+
+  test('a page holds some megabytes of values at most, and says where to go on', async () => {
+    const value = 'x'.repeat(250_000);
+    for (let i = 0; i < 20; i += 1) {
+      assert.equal(
+        (await create({ tgt_type: 'minion', minion_id: 'web-1', master: 'm1', name: `large-${i}`, value }))
+          .status,
+        201,
+      );
+    }
+    const first = await list({ minion_id: 'web-1', limit: 500 });
+    assert.ok(first.items.length < 20, `${first.items.length} rows`);
+    const second = await list({ minion_id: 'web-1', limit: 500, cursor: first.next_cursor });
+    assert.equal(second.next_cursor, null);
+    const names = [...first.items, ...second.items]
+      .map((p) => String(p.name))
+      .filter((name) => name.startsWith('large-'));
+    assert.equal(new Set(names).size, 20);
   });
 
   test('a collection knows its ancestors, inherits its owner, moves, and goes only when nothing hangs on it', async () => {

@@ -36,6 +36,7 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
   };
 
   test('without crypto-kms secrets, tokens and keys are 503; the rest goes on', async () => {
+    const { id } = await world.tokenOf(['secret-reader']);
     await world.kms.kill('SIGKILL');
     const before = await tick();
     for (const answer of [
@@ -43,6 +44,7 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
       await reveal(),
       await sendPlain(world.admin, 'POST', '/tokens', { sub: 'x', roles: ['admin'] }),
       await sendPlain(world.admin, 'POST', '/masters', { id: 'm1' }),
+      await world.admin.send('DELETE', `/tokens/${id}`),
     ]) {
       assertProblem(answer, 503, 'kms_unavailable');
       assert.ok(answer.headers.get('retry-after'));

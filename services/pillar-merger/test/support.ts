@@ -42,6 +42,7 @@ export type World = AsyncDisposable & {
   redis: RedisServer;
   kms: ServiceProcess;
   store: EstateStore;
+  storePath: string;
   /** As the administrator of Redis. */
   admin: Redis;
   startMerger(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
@@ -121,7 +122,7 @@ async function buildWorld(owned: AsyncDisposableStack, extraConfig: string): Pro
   let mergers = 0;
 
   return {
-    ...{ bus, redis, kms, store, admin, write, putMaster, admit, issueToken },
+    ...{ bus, redis, kms, store, storePath, admin, write, putMaster, admit, issueToken },
     async startMerger(env = {}) {
       mergers += 1;
       const merger = await startService({

@@ -85,8 +85,9 @@ export function createSession(options: SessionOptions): Session {
     }
   };
   const heart = startHeart(beat, ALIVE_REFRESH_MS);
+  const closed = () => fail('not connected', events.lost);
   commands.on('ready', heart.now);
-  commands.on('close', () => fail('not connected', events.lost));
+  commands.on('close', closed);
 
   return {
     get fault() {
@@ -99,6 +100,8 @@ export function createSession(options: SessionOptions): Session {
     refreshMasters: updateStreams,
     nowMs: () => clock.redisMs + (performance.now() - clock.atMs),
     async [Symbol.asyncDispose]() {
+      commands.off('ready', heart.now);
+      commands.off('close', closed);
       await heart.stop();
     },
   };
