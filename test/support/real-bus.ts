@@ -9,7 +9,7 @@ import { natsForTests } from './servers.ts';
 /** For tests of services, which do not know the client. */
 export { headers, type NatsConnection } from '@nats-io/transport-node';
 
-export const silent = { info: () => {}, warn: () => {}, error: () => {} };
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 export type RealBus = AsyncDisposable & {
   nats: NatsServer;
