@@ -18,6 +18,7 @@ import {
 import type { RedisServer } from '@colonnade/embedded/servers';
 import { Redis } from 'ioredis';
 import { redisForTests } from '../../../test/support/servers.ts';
+import { removeDead } from '../src/bridge/consumers.ts';
 import { forgetConsumer, loadFunctions, storeReply } from '../src/bridge/functions.ts';
 
 const password = randomBytes(12).toString('hex');
@@ -159,6 +160,20 @@ test('an entry is answered once, by whoever acknowledges it, and not when it is 
   assert.deepEqual(await Promise.all(two), [true, false]);
   assert.equal(await admin.llen(bridgeReplyKey('m1', again)), 1);
   assert.ok((await admin.pttl(bridgeReplyKey('m1', again))) > 0);
+});
+
+test('names of dead mergers are cleared away, the own name and names with work are not', async () => {
+  await request();
+  await merger.xreadgroup('GROUP', BRIDGE_GROUP, 'dead-busy', 'STREAMS', OWN, '>');
+  for (const name of ['dead', 'me']) await merger.xgroup('CREATECONSUMER', OWN, BRIDGE_GROUP, name);
+  const streams = { masters: ['m1'], update: async () => {}, restore: async () => {} };
+  await removeDead({ commands: merger, streams, consumer: 'me' }, 0);
+  const rows = (await admin.xinfo('CONSUMERS', OWN, BRIDGE_GROUP)) as unknown[][];
+  const names = rows.map((row) => String(row[1]));
+  assert.deepEqual(
+    ['dead', 'dead-busy', 'me'].filter((name) => names.includes(name)),
+    ['dead-busy', 'me'],
+  );
 });
 
 test('what a master left under the key of its reply is replaced by the reply', async () => {
