@@ -12,11 +12,26 @@ import { StepError } from './steps.mjs';
  */
 export function isWritable(dir) {
   try {
-    mkdirSync(dir, { recursive: true });
+    makeDir(dir);
     accessSync(dir, constants.W_OK);
     return true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * One folder after the other: Node.js's own recursive way never ends where none can be made, as below /proc.
+ * @param {string} dir
+ */
+function makeDir(dir) {
+  if (existsSync(dir)) return;
+  makeDir(path.dirname(dir));
+  try {
+    mkdirSync(dir);
+  } catch (error) {
+    // Another run may have made it just now.
+    if (!existsSync(dir)) throw error;
   }
 }
 

@@ -15,6 +15,10 @@ describe('resolveCache', () => {
     assert.equal(resolveCache(at('checkout'), { COLONNADE_CACHE: at('asked') }), at('asked'));
     assert.equal(resolveCache(at('checkout'), { XDG_CACHE_HOME: at('xdg') }), at('xdg', 'colonnade'));
     assert.equal(
+      resolveCache(at('checkout-2'), { XDG_CACHE_HOME: '/proc/none' }),
+      at('checkout-2', '.colonnade', 'cache'),
+    );
+    assert.equal(
       resolveCache(at('checkout'), { XDG_CACHE_HOME: at('file') }),
       at('checkout', '.colonnade', 'cache'),
     );

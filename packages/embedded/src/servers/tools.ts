@@ -30,11 +30,23 @@ export function installerEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 function isWritable(dir: string): boolean {
   try {
-    mkdirSync(dir, { recursive: true });
+    makeDir(dir);
     accessSync(dir, constants.W_OK);
     return true;
   } catch {
     return false;
+  }
+}
+
+/** One folder after the other: Node.js's own recursive way never ends where none can be made, as below /proc. */
+function makeDir(dir: string): void {
+  if (existsSync(dir)) return;
+  makeDir(path.dirname(dir));
+  try {
+    mkdirSync(dir);
+  } catch (error) {
+    // Another process may have made it just now.
+    if (!existsSync(dir)) throw error;
   }
 }
 
