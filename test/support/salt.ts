@@ -173,6 +173,8 @@ async function writeConfig(options: SaltOptions, dir: string, places: Places): P
     master_port: answers,
     publish_port: publish,
     mine_enabled: false,
+    // What a minion holds is to be seen here, from 3008 on too.
+    pillar_mask_output: false,
     acceptance_wait_time: 1,
     random_reauth_delay: 1,
     recon_default: 200,
