@@ -75,6 +75,17 @@ test('Redis is restarted and has lost everything: works again', async () => {
   await waitFor('an answer', works);
 });
 
+test('a merger may start before its Redis', async () => {
+  await world.redis.kill('SIGKILL');
+  const early = await world.startMerger();
+  assert.equal((await fetch(`${early.url}/readyz`)).status, 503);
+  await world.redis.restart();
+  await waitFor('it to be ready', async () => (await fetch(`${early.url}/readyz`)).ok);
+  await world.admit('salt-1');
+  await waitFor('an answer', works);
+  await early.kill('SIGTERM');
+});
+
 test('the functions and the groups are gone: works again', async () => {
   await world.admin.call('FUNCTION', 'FLUSH');
   await world.admin.del(bridgeRequestKey('salt-1'));

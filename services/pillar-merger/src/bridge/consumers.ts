@@ -34,7 +34,7 @@ export function startConsumerCleanup(options: CleanupOptions): AsyncDisposable {
 }
 
 /** A fault is left to the next round: nothing depends on this. */
-async function removeDead(
+export async function removeDead(
   { commands, streams, consumer }: Omit<CleanupOptions, 'session'>,
   deadAfterMs = DEAD_AFTER_MS,
 ): Promise<void> {
