@@ -5,6 +5,7 @@ import {
   type AuditStage,
   auditSubject,
   type BusUser,
+  clipText,
   encode,
   type ObjectRef,
   startCall,
@@ -102,7 +103,7 @@ function buildEvent(
   };
 }
 
-/** Texts of a client are bounded, so that a record always fits one message; lone surrogates cannot be encoded. */
+/** Texts of a client are bounded, so that a record always fits one message. */
 function clip(text: string): string {
-  return (text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)}…` : text).toWellFormed();
+  return clipText(text, MAX_TEXT);
 }
