@@ -167,6 +167,7 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'a header that cannot be read (If-Match, If-None-Match, Idempotency-Key)', status: 400, code: 'bad_request', field: 'Idempotency-Key', send: () => create('{"tgt_type":"root","name":"v","value":1}', { 'idempotency-key': 'x'.repeat(256) }) },
     { row: 'an Idempotency-Key where the answer holds a secret', status: 400, code: 'bad_request', field: 'Idempotency-Key', send: () => raw('POST', '/tokens', '{"sub":"x","roles":["viewer"]}', { 'idempotency-key': 'k' }) },
     { row: 'the value of a secret, changed', status: 409, code: 'secret_immutable', send: changeSecret },
+    { row: 'a seal of what is a secret, an unseal of what is none', status: 409, code: 'conflict', send: () => raw('POST', `/pillars/${root.pid}/unseal`, undefined, { 'if-match': root.etag }) },
     { row: 'a second pillar of the same name and target', status: 409, code: 'already_exists', send: () => withName('kept') },
     { row: 'a second pillar, with If-None-Match: *', status: 412, code: 'precondition_failed', field: 'If-None-Match', send: () => create('{"tgt_type":"root","name":"kept","value":1}', { 'if-none-match': '*' }) },
     { row: 'a path or an id that does not exist', status: 404, code: 'not_found', send: () => raw('GET', '/pillars/nope') },

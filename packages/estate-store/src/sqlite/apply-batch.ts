@@ -10,7 +10,7 @@ import {
   putMinion,
   putToken,
 } from './mutations-fleet.ts';
-import { createPillar, deletePillar, updatePillar } from './mutations-pillar.ts';
+import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { PackedBatch, PackedMutation, PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
 
@@ -82,6 +82,7 @@ const APPLY: {
   'pillar.create': createPillar,
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
+  'pillar.purgeHistory': purgeHistory,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
