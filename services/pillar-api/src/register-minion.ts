@@ -1,3 +1,4 @@
+import type { Auditor } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
 import {
   BRIDGE_AUDIENCE,
@@ -6,19 +7,27 @@ import {
   estateRegisterMinion,
   IDENTITY_ISSUER,
   masterSubject,
+  toColonnadeError,
 } from '@colonnade/contracts';
 import type { MasterRecord } from '@colonnade/estate-store';
 import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { Estate } from './estate.ts';
 import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
+import { PROBLEMS } from './http/problem.ts';
 import type { Kms } from './kms.ts';
 
 /** Who registers in the name of nobody: a merger that met a new minion. */
 const REGISTRAR = 'pillar-merger';
 
 /** The bus endpoint by which a merger has a minion registered that it sees for the first time. */
-export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, events: Events): Route {
+export function registerMinionRoute(parts: {
+  estate: Estate;
+  kms: Pick<Kms, 'jwks'>;
+  auditor: Auditor;
+  events: Events;
+}): Route {
+  const { estate, kms, auditor, events } = parts;
   const verify = createTokenVerifier(kms);
   return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
     const claims = await verify(token, call);
@@ -30,6 +39,9 @@ export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, even
       throw new ColonnadeError('unknown_minion', 'the master takes no minions that are not registered');
     }
     const record = { master: masterId, id, collections: [], registeredBy: REGISTRAR };
+    // Without a record nothing is changed, and without the record of its end nothing is answered.
+    const span = auditor.begin(describe(masterId, id));
+    await span.received();
     try {
       await estate.write({
         by: REGISTRAR,
@@ -39,10 +51,29 @@ export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, even
       events.minionRegistered({ master: masterId, minionId: id });
     } catch (thrown) {
       // Two requests of one new minion came at once.
-      if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) throw thrown;
+      if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) {
+        await span.complete(failureOf(thrown));
+        throw thrown;
+      }
     }
+    await span.complete({ code: 200, annotations: { 'colonnade/decision': 'allow' } });
     return {};
   });
+}
+
+/** In the words of `PUT /masters/:master/minions/:id`, on behalf of the master whose token came. */
+function describe(master: string, id: string): Parameters<Auditor['begin']>[0] {
+  return {
+    verb: 'update',
+    requestURI: estateRegisterMinion.subject,
+    user: { username: masterSubject(master), groups: [REGISTRAR] },
+    objectRef: { resource: 'minions', namespace: master, name: id },
+  };
+}
+
+function failureOf(thrown: unknown): { code: number; reason: string } {
+  const { code } = toColonnadeError(thrown);
+  return { code: PROBLEMS[code].status, reason: code };
 }
 
 function checkClaims(claims: JWTPayload, master: MasterRecord): void {

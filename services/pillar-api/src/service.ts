@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createAuditor } from '@colonnade/audit';
-import { type Bus, connectBus } from '@colonnade/bus';
+import { type Bus, connectBus, type Route } from '@colonnade/bus';
 import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
 import {
   createHealth,
@@ -14,11 +14,11 @@ import { createAuditPlugin } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
-import { createEstate, type Estate } from './estate.ts';
+import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
 import { createIdempotency } from './idempotency.ts';
-import { createKms, type Kms } from './kms.ts';
+import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
@@ -39,7 +39,8 @@ export async function createPillarApi(
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
-  stack.use(await serveBus(bus, estate, kms, events));
+  const auditor = createAuditor({ bus, service: SERVICE.name });
+  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const app = createApp({
@@ -48,7 +49,7 @@ export async function createPillarApi(
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials: createDenialLimit(config.denialsPerMinute),
-    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), bus, events),
+    audit: createAuditPlugin(auditor, bus, events),
     events,
     requestBudgetMs: config.requestBudgetMs,
   });
@@ -75,9 +76,8 @@ function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, even
   return startRelay({ store, bus, events, holder: randomUUID(), pollMs, leaseMs });
 }
 
-function serveBus(bus: Bus, estate: Estate, kms: Kms, events: Events) {
-  const routes = [registerMinionRoute(estate, kms, events)];
-  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, routes);
+function serveBus(bus: Bus, route: Route, events: Events) {
+  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, [route]);
 }
 
 function addChecks(health: Health, store: EstateStore, bus: Bus, outboxMaxAgeMs: number): void {
