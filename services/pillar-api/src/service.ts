@@ -10,7 +10,7 @@ import {
   opsRoutes,
   type Running,
 } from '@colonnade/service-kit';
-import { createAuditPlugin } from './audit.ts';
+import { createAuditPlugin, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
@@ -43,12 +43,21 @@ export async function createPillarApi(
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
+  const denials = stack.use(
+    createDenialLimit({
+      perMinute: config.denialsPerMinute,
+      report: (what) =>
+        recordSuppressed(auditor, SERVICE.name, what).catch((error) =>
+          events.suppressedUnrecorded({ total: what.total, error }),
+        ),
+    }),
+  );
   const app = createApp({
     store,
     routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
-    denials: createDenialLimit(config.denialsPerMinute),
+    denials,
     audit: createAuditPlugin(auditor, bus, events),
     events,
     requestBudgetMs: config.requestBudgetMs,

@@ -15,12 +15,14 @@ describe('bad input is refused whole, with the reason', () => {
   let world: ApiWorld;
   let reader: EstateReader;
   let editor: ApiClient;
+  let viewer: ApiClient;
   let root: { pid: string; etag: string };
 
   before(async () => {
     world = await startWorld();
     reader = await openSqliteReader({ path: world.storePath });
     editor = await world.as(['editor']);
+    viewer = await world.as(['viewer']);
     await world.admin.call('POST', '/masters', parseValue('{"id":"m1"}'));
     for (const [id, parent] of [
       ['c1', 'null'],
@@ -179,6 +181,7 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'no token, a wrong one', status: 401, code: 'unauthorized', send: () => createApiClient(world.api.url, `${world.adminToken.slice(0, -1)}~`).send('GET', '/masters') },
     { row: 'what is not HTTP', status: 400, code: 'bad_request', send: () => rawSocket('GET / HTTP/9.9\r\n\r\n') },
     { row: 'headers over 16 KiB', status: 431, code: 'bad_request', send: () => rawSocket(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`) },
+    { row: 'over 60 requests in a minute that the user may not make', status: 429, code: 'rate_limited', send: denied },
     { row: 'over 60 requests without a valid token from one address in a minute', status: 429, code: 'rate_limited', send: strangers },
   ];
 
@@ -189,6 +192,12 @@ describe('bad input is refused whole, with the reason', () => {
     assert.ok(answer.headers.get('retry-after'));
     assert.equal((await raw('GET', '/masters')).status, 200);
     return answer;
+  }
+
+  async function denied(): Promise<ApiAnswer> {
+    for (let i = 0; i < 60; i += 1)
+      assert.equal((await viewer.send('POST', '/tokens', parseValue('{}'))).status, 403);
+    return viewer.send('POST', '/tokens', parseValue('{}'));
   }
 
   async function changeSecret(): Promise<ApiAnswer> {
