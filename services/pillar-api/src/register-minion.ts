@@ -1,21 +1,14 @@
 import type { Auditor } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
-import {
-  BRIDGE_AUDIENCE,
-  type Call,
-  ColonnadeError,
-  estateRegisterMinion,
-  IDENTITY_ISSUER,
-  masterSubject,
-  toColonnadeError,
-} from '@colonnade/contracts';
+import { ColonnadeError, estateRegisterMinion, masterSubject, toColonnadeError } from '@colonnade/contracts';
 import type { MasterRecord } from '@colonnade/estate-store';
-import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { JWTPayload } from 'jose';
 import type { Estate } from './estate.ts';
 import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
 import { PROBLEMS } from './http/problem.ts';
 import type { Kms } from './kms.ts';
+import { createTokenVerifier } from './verify-master-token.ts';
 
 /** Who registers in the name of nobody: a merger that met a new minion. */
 const REGISTRAR = 'pillar-merger';
@@ -81,29 +74,4 @@ function checkClaims(claims: JWTPayload, master: MasterRecord): void {
   const listed = claims.jti !== undefined && master.tokenIds.includes(claims.jti);
   if (!ofMaster || !listed)
     throw new ColonnadeError('unauthorized', 'the token is not a valid one of this master');
-}
-
-/** Verifies master tokens with the KMS's public keys; asks for them again when a token names a key that is not known. */
-function createTokenVerifier(kms: Pick<Kms, 'jwks'>): (token: string, call: Call) => Promise<JWTPayload> {
-  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
-  const load = async (call: Call) => {
-    keys = createLocalJWKSet({ keys: await kms.jwks(call) });
-    return keys;
-  };
-  const check = { issuer: IDENTITY_ISSUER, audience: BRIDGE_AUDIENCE, algorithms: ['EdDSA'] };
-  return async (token, call) => {
-    try {
-      const known = keys ?? (await load(call));
-      const verified = await jwtVerify(token, known, check).catch(async (thrown) => {
-        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-        return jwtVerify(token, await load(call), check);
-      });
-      return verified.payload;
-    } catch (thrown) {
-      if (thrown instanceof errors.JOSEError) {
-        throw new ColonnadeError('unauthorized', 'the token of the master is not valid', { cause: thrown });
-      }
-      throw thrown;
-    }
-  };
 }
