@@ -103,7 +103,9 @@ export type Mutation =
   /** Refused (conflict) while it has pillars. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
-  | { kind: 'token.delete'; id: string; expect: Expect };
+  | { kind: 'token.delete'; id: string; expect: Expect }
+  /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
+  | { kind: 'token.requireAdmin'; id: string };
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };

@@ -9,6 +9,7 @@ import {
   putMaster,
   putMinion,
   putToken,
+  requireAdmin,
 } from './mutations-fleet.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { PackedBatch, PackedMutation, PackedResult } from './protocol.ts';
@@ -91,6 +92,7 @@ const APPLY: {
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,
+  'token.requireAdmin': requireAdmin,
 };
 
 function applyMutation(tx: Tx, mutation: PackedMutation): void {
