@@ -124,6 +124,21 @@ export const IDENTITY_ISSUER = 'colonnade';
 export const BRIDGE_AUDIENCE = 'colonnade:bridge';
 /** `typ` in the header of a master's token: no other token of the same issuer can stand in for one (RFC 8725, 3.11). */
 export const MASTER_TOKEN_TYP = 'colonnade-master+jwt';
+
+/**
+ * What makes a token that of a master, for whoever verifies one, as the options of jose's `jwtVerify`. One set of rules:
+ * with several, a token passes in one place and is refused in another. Whose it is, and whether it was revoked, is each
+ * verifier's own question.
+ */
+export const masterTokenRules = {
+  algorithms: ['EdDSA'],
+  typ: MASTER_TOKEN_TYP,
+  issuer: IDENTITY_ISSUER,
+  audience: BRIDGE_AUDIENCE,
+  requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'],
+  /** Seconds by which the clocks of two hosts may differ. */
+  clockTolerance: 5,
+};
 /** `sub` of a master's token. */
 export function masterSubject(master: string): string {
   return `master:${master}`;

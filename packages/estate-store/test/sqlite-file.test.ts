@@ -100,7 +100,7 @@ describe('the estate file', () => {
     assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), []);
     assert.deepEqual(
       { ...db.prepare('SELECT schema_version, tick FROM meta').get() },
-      { schema_version: 1, tick: 0 },
+      { schema_version: 2, tick: 0 },
     );
     db.close();
   });
@@ -118,7 +118,7 @@ describe('the estate file', () => {
     db.exec('UPDATE meta SET schema_version = 99');
     db.close();
     const reader = await openSqliteReader({ path });
-    await assertRefused(openSqliteStore({ path }), 'misconfigured', /schema 99, this program knows up to 1/u);
+    await assertRefused(openSqliteStore({ path }), 'misconfigured', /schema 99, this program knows up to 2/u);
     await assertRefused(openSqliteStore({ path, newIncarnation: true }), 'misconfigured', /schema 99/u);
     await assertRefused(look(reader), 'misconfigured', /schema 99/u);
     await reader[Symbol.asyncDispose]();

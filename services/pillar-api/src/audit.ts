@@ -2,8 +2,9 @@ import type { Auditor, AuditSpan } from '@colonnade/audit';
 import type { Bus } from '@colonnade/bus';
 import { ColonnadeError, type ErrorCode, type ObjectRef } from '@colonnade/contracts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Suppressed } from './auth/denial-limit.ts';
 import type { Events } from './events.ts';
-import { writeProblem } from './http/problem.ts';
+import { PROBLEMS, writeProblem } from './http/problem.ts';
 
 /**
  * Puts requests on record in the stream AUDIT: everything that changes something, reveals, tokens, and every denied
@@ -14,11 +15,15 @@ export type AuditPlugin = { register(app: FastifyInstance): void };
 declare module 'fastify' {
   interface FastifyRequest {
     auditSpan: AuditSpan | undefined;
+    /** Its first record is stored. */
+    auditReceived: boolean;
     problemCode: ErrorCode | undefined;
   }
 }
 
 const ANONYMOUS = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
+/** Sources that the record of suppressed denials names, the loudest first. */
+const SOURCES_NAMED = 10;
 const AUDIT_ID = /^[A-Za-z0-9-]{1,64}$/u;
 
 export function createAuditPlugin(
@@ -29,6 +34,7 @@ export function createAuditPlugin(
   return {
     register(app) {
       app.decorateRequest('auditSpan', undefined);
+      app.decorateRequest('auditReceived', false);
       app.decorateRequest('problemCode', undefined);
       app.addHook('onRequest', async (request) => {
         request.auditSpan = auditor.begin(describe(request));
@@ -38,6 +44,7 @@ export function createAuditPlugin(
         if (request.routeOptions.config.recorded !== true) return;
         requireBus(bus);
         await request.auditSpan?.received();
+        request.auditReceived = true;
       });
       app.addHook('onSend', (request, reply, payload) => complete(bus, events, request, reply, payload));
     },
@@ -56,7 +63,7 @@ async function complete(
   if (span === undefined) return payload;
   reply.header('audit-id', span.auditID);
   const denied = reply.statusCode === 401 || reply.statusCode === 403;
-  if (!denied && request.routeOptions.config.recorded !== true) return payload;
+  if (!denied && !isOpen(request)) return payload;
   try {
     requireBus(bus);
     await span.complete({
@@ -69,6 +76,27 @@ async function complete(
     events.auditFailed({ requestId: request.id, error: thrown });
     return writeProblem(reply, notOnRecord(request, reply), request.id);
   }
+}
+
+/** Denials beyond the limit are told of together; what has a first record gets its second in any case. */
+function isOpen(request: FastifyRequest): boolean {
+  if (request.problemCode === 'rate_limited') return request.auditReceived;
+  return request.routeOptions.config.recorded === true;
+}
+
+/** The one record of a minute's denials that got none of their own. @throws ColonnadeError `bus_unavailable` */
+export async function recordSuppressed(auditor: Auditor, service: string, what: Suppressed): Promise<void> {
+  const loudest = [...what.sources].sort(([, a], [, b]) => b - a).slice(0, SOURCES_NAMED);
+  const span = auditor.begin({ verb: 'suppress', requestURI: '*', user: { username: service, groups: [] } });
+  await span.complete({
+    code: PROBLEMS.rate_limited.status,
+    reason: 'rate_limited',
+    annotations: {
+      'colonnade/decision': 'forbid',
+      'colonnade/suppressed': String(what.total),
+      'colonnade/sources': loudest.map(([source, count]) => `${source}=${count}`).join(' '),
+    },
+  });
 }
 
 /** At once, instead of after the time a publish waits: every request would wait for it, the refused ones too. */

@@ -44,7 +44,7 @@ export const settings = {
   }),
   denialsPerMinute: setting('DENIALS_PER_MINUTE', zCount, {
     default: '60',
-    help: 'Requests without a valid token that one address may make in a minute and get a record; more are 429',
+    help: 'Denied requests of one address or user that get a record in a minute; more are 429',
   }),
   requestBudgetMs: setting('REQUEST_BUDGET_MS', zMsFrom(100), {
     default: '5000',

@@ -9,6 +9,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const seconds = metrics.histogram('api_http_request_seconds', 'Time to answer', ['method', 'route']);
   const auditFailures = metrics.counter('api_audit_failures_total', 'Answers withheld: no audit record', []);
   const bus = metrics.counter('api_bus_requests_total', 'Requests on the bus', ['endpoint', 'code']);
+  const suppressed = metrics.counter('api_denials_suppressed_total', 'Denials beyond the limit', ['kind']);
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
@@ -27,6 +28,12 @@ export function createEvents(logger: Logger, metrics: Metrics) {
         { method, route, status, durationMs: Math.round(durationMs), requestId },
         'request answered',
       );
+    },
+    denialSuppressed(e: { kind: 'address' | 'user' }): void {
+      suppressed.inc(e);
+    },
+    suppressedUnrecorded(e: { total: number; error: unknown }): void {
+      logger.error({ total: e.total, err: e.error }, 'no audit record of the denials beyond the limit');
     },
     faulted(e: { requestId: string; error: unknown }): void {
       logger.error({ requestId: e.requestId, err: e.error }, 'request failed');

@@ -22,6 +22,9 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'GET /pillars/:pid/versions': ROLES,
   'POST /pillars/list': ROLES,
   'POST /pillars/:pid/reveal': ['secret-reader', 'admin'],
+  'POST /pillars/:pid/seal': ['editor', 'admin'],
+  'POST /pillars/:pid/unseal': ['admin'],
+  'POST /pillars/:pid/purge-history': ['admin'],
   'POST /collections': ['editor', 'admin'],
   'GET /collections': ROLES,
   'GET /collections/:id': ROLES,
@@ -55,6 +58,10 @@ describe('who may do what', () => {
   });
   after(() => world[Symbol.asyncDispose]());
 
+  const metricsOf = async ({ api, adminToken }: ApiWorld) => {
+    const headers = { authorization: `Bearer ${adminToken}` };
+    return (await fetch(new URL('/metrics', api.url), { headers })).text();
+  };
   const pathOf = (url: string) => url.replace(/:[a-z]+/gu, 'nothing');
 
   test('the table names every route', () => {
@@ -201,6 +208,34 @@ describe('who may do what', () => {
     const { token, bridge } = plain(made) as { token: { token: string }; bridge: { redis_password: string } };
     for (const secret of [token.token, bridge.redis_password, world.adminToken])
       assert.ok(!text.includes(secret));
+  });
+
+  test('denials beyond the limit leave one record together, whatever they ask for, and bother nobody else', async () => {
+    await using own = await startWorld({ env: { DENIALS_PER_MINUTE: '3' } });
+    const viewer = await own.as(['viewer'], 'vera');
+    const strangers = () => fetch(new URL('/tokens', own.api.url), { method: 'POST' });
+    const before = (await auditRecords(own.bus)).length;
+    const statuses: number[] = [];
+    for (let i = 0; i < 6; i += 1) {
+      const answer = await sendPlain(viewer, 'POST', '/tokens', {});
+      statuses.push(answer.status, (await strangers()).status);
+      if (answer.status !== 429) continue;
+      const waitS = Number(answer.headers.get('retry-after'));
+      assert.ok(waitS > 1 && waitS <= 60, `Retry-After is ${waitS}`);
+    }
+    assert.deepEqual(statuses, [403, 401, 403, 401, 403, 401, 429, 429, 429, 429, 429, 429]);
+    assert.equal((await auditRecords(own.bus)).length - before, 6);
+    assert.equal((await viewer.send('GET', '/masters')).status, 200);
+    assert.equal((await own.admin.send('GET', '/tokens')).status, 200);
+    const metrics = await metricsOf(own);
+    assert.match(metrics, /colonnade_api_denials_suppressed_total\{[^}]*kind="user"[^}]*\} 3/u);
+    await own.api.kill('SIGTERM');
+    const told = (await auditRecords(own.bus)).filter(({ verb }) => verb === 'suppress');
+    assert.deepEqual(
+      told.map(({ annotations }) => annotations?.['colonnade/suppressed']),
+      ['6'],
+    );
+    assert.match(told[0]?.annotations?.['colonnade/sources'] ?? '', /user:vera=3/u);
   });
 
   test("a client's Audit-ID is kept when well formed, and a repeated one loses no record", async () => {

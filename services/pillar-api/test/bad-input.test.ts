@@ -15,12 +15,14 @@ describe('bad input is refused whole, with the reason', () => {
   let world: ApiWorld;
   let reader: EstateReader;
   let editor: ApiClient;
+  let viewer: ApiClient;
   let root: { pid: string; etag: string };
 
   before(async () => {
     world = await startWorld();
     reader = await openSqliteReader({ path: world.storePath });
     editor = await world.as(['editor']);
+    viewer = await world.as(['viewer']);
     await world.admin.call('POST', '/masters', parseValue('{"id":"m1"}'));
     for (const [id, parent] of [
       ['c1', 'null'],
@@ -167,6 +169,7 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'a header that cannot be read (If-Match, If-None-Match, Idempotency-Key)', status: 400, code: 'bad_request', field: 'Idempotency-Key', send: () => create('{"tgt_type":"root","name":"v","value":1}', { 'idempotency-key': 'x'.repeat(256) }) },
     { row: 'an Idempotency-Key where the answer holds a secret', status: 400, code: 'bad_request', field: 'Idempotency-Key', send: () => raw('POST', '/tokens', '{"sub":"x","roles":["viewer"]}', { 'idempotency-key': 'k' }) },
     { row: 'the value of a secret, changed', status: 409, code: 'secret_immutable', send: changeSecret },
+    { row: 'a seal of what is a secret, an unseal of what is none', status: 409, code: 'conflict', send: () => raw('POST', `/pillars/${root.pid}/unseal`, undefined, { 'if-match': root.etag }) },
     { row: 'a second pillar of the same name and target', status: 409, code: 'already_exists', send: () => withName('kept') },
     { row: 'a second pillar, with If-None-Match: *', status: 412, code: 'precondition_failed', field: 'If-None-Match', send: () => create('{"tgt_type":"root","name":"kept","value":1}', { 'if-none-match': '*' }) },
     { row: 'a path or an id that does not exist', status: 404, code: 'not_found', send: () => raw('GET', '/pillars/nope') },
@@ -178,6 +181,7 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'no token, a wrong one', status: 401, code: 'unauthorized', send: () => createApiClient(world.api.url, `${world.adminToken.slice(0, -1)}~`).send('GET', '/masters') },
     { row: 'what is not HTTP', status: 400, code: 'bad_request', send: () => rawSocket('GET / HTTP/9.9\r\n\r\n') },
     { row: 'headers over 16 KiB', status: 431, code: 'bad_request', send: () => rawSocket(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`) },
+    { row: 'over 60 requests in a minute that the user may not make', status: 429, code: 'rate_limited', send: denied },
     { row: 'over 60 requests without a valid token from one address in a minute', status: 429, code: 'rate_limited', send: strangers },
   ];
 
@@ -188,6 +192,12 @@ describe('bad input is refused whole, with the reason', () => {
     assert.ok(answer.headers.get('retry-after'));
     assert.equal((await raw('GET', '/masters')).status, 200);
     return answer;
+  }
+
+  async function denied(): Promise<ApiAnswer> {
+    for (let i = 0; i < 60; i += 1)
+      assert.equal((await viewer.send('POST', '/tokens', parseValue('{}'))).status, 403);
+    return viewer.send('POST', '/tokens', parseValue('{}'));
   }
 
   async function changeSecret(): Promise<ApiAnswer> {

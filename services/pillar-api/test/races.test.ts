@@ -11,10 +11,12 @@ describe('two at once', () => {
   let bob: ApiClient;
   /** Ann, through another process on the same store. */
   let annElsewhere: ApiClient;
+  let elsewhere: string;
 
   before(async () => {
     world = await startWorld();
     const second = await world.startApi();
+    elsewhere = second.url;
     const annToken = (await world.tokenOf(['editor'], 'ann')).token;
     ann = createApiClient(world.api.url, annToken);
     annElsewhere = createApiClient(second.url, annToken);
@@ -44,6 +46,27 @@ describe('two at once', () => {
     }
     const versions = plain(await ann.send('GET', `${url}/versions?limit=500`)) as { items: unknown[] };
     assert.equal(versions.items.length, 201);
+  });
+
+  test("two admins who delete each other's token: one stays, and can still make another", async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [one, two] = [await world.tokenOf(['admin'], 'one'), await world.tokenOf(['admin'], 'two')];
+      const [first, second] = [
+        createApiClient(world.api.url, one.token),
+        createApiClient(elsewhere, two.token),
+      ];
+      const answers = await Promise.all([
+        first.send('DELETE', `/tokens/${two.id}`),
+        second.send('DELETE', `/tokens/${one.id}`),
+      ]);
+      const statuses = answers.map(({ status }) => status);
+      assert.equal(statuses.filter((status) => status === 204).length, 1, statuses.join());
+      const winner = statuses[0] === 204 ? first : second;
+      const next = await sendPlain(winner, 'POST', '/tokens', { sub: 'next', roles: ['admin'] });
+      assert.equal(next.status, 201);
+      for (const id of [plain(next).id, statuses[0] === 204 ? one.id : two.id])
+        assert.equal((await world.admin.send('DELETE', `/tokens/${id}`)).status, 204);
+    }
   });
 
   test('a deletion and a change of one state: one of them happens', async () => {

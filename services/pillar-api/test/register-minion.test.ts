@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import { ColonnadeError, estateRegisterMinion, startCall } from '@colonnade/contracts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { type ApiWorld, plain, readStream, sendPlain, startWorld } from './support.ts';
+import { type ApiWorld, auditRecords, plain, readStream, sendPlain, startWorld } from './support.ts';
 
 describe('a merger registers a minion it meets', () => {
   let world: ApiWorld;
@@ -43,6 +43,30 @@ describe('a merger registers a minion it meets', () => {
       (await readStream(world.bus, 'EVENTS')).some((m) => m.data.includes('/masters/open/minions/new-2')),
     );
     assert.equal((await about()).length, 1);
+  });
+
+  test('on record before it happens and before it is answered, and not at all without a record', async () => {
+    await register('open', 'recorded');
+    await register('open', 'recorded');
+    const records = (await auditRecords(world.bus)).filter((r) => r.objectRef?.name === 'recorded');
+    const what = { verb: 'update', user: 'master:open', in: 'open', of: 'minions' };
+    assert.deepEqual(
+      records.map(({ stage, verb, user, objectRef, responseStatus }) => [
+        stage,
+        { verb, user: user.username, in: objectRef?.namespace, of: objectRef?.resource },
+        responseStatus?.code,
+      ]),
+      [
+        ['RequestReceived', what, undefined],
+        ['ResponseComplete', what, 200],
+      ],
+    );
+    const provisioner = await world.bus.as('provisioner');
+    const sizes = { maxEventsBytes: 16 * 1024 * 1024, replicas: 1 };
+    await provisioner.provisionStreams({ ...sizes, maxAuditBytes: 1 });
+    await rejects(register('open', 'unrecorded'), 'bus_unavailable');
+    await provisioner.provisionStreams({ ...sizes, maxAuditBytes: 16 * 1024 * 1024 });
+    assert.ok(!(await exists('open', 'unrecorded')));
   });
 
   test('not for a master that takes only registered ones, nor for one that does not exist', async () => {

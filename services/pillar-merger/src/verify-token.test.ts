@@ -20,6 +20,7 @@ type Changes = {
   sub?: string;
   jti?: string | undefined;
   exp?: number;
+  nbf?: number;
 };
 
 /** A KMS's keys, and tokens signed with them. */
@@ -44,12 +45,15 @@ async function createKeys() {
   const sign = async (changes: Changes = {}): Promise<string> => {
     const { typ = MASTER_TOKEN_TYP, kid = 'k1', iss = IDENTITY_ISSUER, aud = BRIDGE_AUDIENCE } = changes;
     const { sub = masterSubject('m1'), exp = Math.floor(Date.now() / 1000) + 60 } = changes;
+    const { nbf = 0 } = changes;
     const jti = 'jti' in changes ? changes.jti : 'token-1';
     const token = new SignJWT(jti === undefined ? {} : { jti })
       .setProtectedHeader({ alg: 'EdDSA', typ, kid })
       .setIssuer(iss)
       .setAudience(aud)
       .setSubject(sub)
+      .setIssuedAt()
+      .setNotBefore(nbf)
       .setExpirationTime(exp);
     return token.sign((pairs.get(kid) ?? (await generateKeyPair('EdDSA'))).privateKey);
   };
@@ -73,6 +77,7 @@ test('a token of the KMS for this master is good, and only that', async () => {
   const now = Math.floor(Date.now() / 1000);
   const bad: Changes[] = [
     { typ: 'JWT' },
+    { nbf: now + 30 },
     { iss: 'someone' },
     { aud: 'crypto-kms' },
     { sub: masterSubject('m2') },

@@ -66,6 +66,8 @@ export const zPillarVersions = pageOf(
     name: z.string(),
     value: zValue,
     is_secret: z.boolean(),
+    /** Its value is gone for good, and shown as null. */
+    purged: z.boolean(),
     by: z.string(),
     at: zTime,
     clock: int(),

@@ -5,12 +5,15 @@ import { packError, toStoreError } from './errors.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
+import { createScrubber } from './scrub.ts';
 
 export type QueuedJob = Exclude<Request, 'close'>;
 
 export type Writer = {
   /** Runs as many of the jobs as fit one short transaction; the replies hold only after the commit they report. */
   commitGroup(jobs: readonly QueuedJob[]): { replies: Reply[]; rest: QueuedJob[] };
+  /** Removes the remains of purged values. @returns false when it must be tried again */
+  scrub(again: boolean): boolean;
   close(): void;
 };
 
@@ -29,8 +32,10 @@ export function openWriter(options: WriterOptions): Writer {
     db.close();
     throw thrown;
   }
+  const scrubber = createScrubber(db, options.busyTimeoutMs);
   return {
     commitGroup: (jobs) => commitGroup(db, jobs, options.changeTicksKept),
+    scrub: scrubber.run,
     close: () => db.close(),
   };
 }
@@ -38,6 +43,7 @@ export function openWriter(options: WriterOptions): Writer {
 function setUp(db: Db, { busyTimeoutMs, maxBytes }: WriterOptions): void {
   enableWal(db, Date.now() + busyTimeoutMs);
   db.exec('PRAGMA synchronous = FULL');
+  db.exec('PRAGMA secure_delete = ON');
   db.exec(`PRAGMA journal_size_limit = ${JOURNAL_LIMIT_BYTES}`);
   if (maxBytes === undefined) return;
   const pageBytes = db.get<{ page_size: number }>('PRAGMA page_size')?.page_size ?? 4096;

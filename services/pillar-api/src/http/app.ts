@@ -10,6 +10,7 @@ import type { DenialLimit } from '../auth/denial-limit.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import type { Events } from '../events.ts';
 import { isJsonBody, parseBody } from './body.ts';
+import { limitDenials } from './deny.ts';
 import { fromHttpError } from './foreign-errors.ts';
 import { writeProblem } from './problem.ts';
 import type { Method, Route } from './route.ts';
@@ -43,7 +44,6 @@ export type AppOptions = {
 
 /** The HTTP side: one parser, one error handler, one place where access is decided. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { events } = options;
   const app = fastify({
     logger: false,
     genReqId: () => randomUUID(),
@@ -55,12 +55,12 @@ export function createApp(options: AppOptions): FastifyInstance {
     routerOptions: { maxParamLength: 1024 },
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
     frameworkErrors: (error, request, reply) =>
-      sendError(events, error, request as FastifyRequest, reply as FastifyReply),
+      sendError(options, error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   });
   acceptJsonOnly(app);
   addHooks(app, options);
-  app.setErrorHandler((error, request, reply) => sendError(events, error, request, reply));
+  app.setErrorHandler((error, request, reply) => sendError(options, error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(app, request, reply);
   });
@@ -76,7 +76,7 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('startedMs', 0);
   app.addHook('onRequest', (request) => identify(options, request));
   options.audit.register(app);
-  app.addHook('onRequest', async (request) => authorise(options.denials, request));
+  app.addHook('onRequest', async (request) => authorise(request));
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
@@ -130,12 +130,9 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
 }
 
 /** Deny by default: a route without a permission is for nobody; unknown paths are only told to who is known. */
-function authorise(denials: DenialLimit, request: FastifyRequest): void {
+function authorise(request: FastifyRequest): void {
   const { permission } = request.routeOptions.config;
   if (permission === 'anonymous') return;
-  if (request.denial?.code === 'unauthorized' && !denials.allow(request.ip)) {
-    throw new ColonnadeError('rate_limited', 'too many requests without a valid token from this address');
-  }
   if (request.denial !== undefined) throw request.denial;
   if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
   if (request.is404) return;
@@ -180,8 +177,13 @@ function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
 }
 
-function sendError(events: Events, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = fromHttpError(thrown);
+function sendError(
+  { denials, events }: AppOptions,
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error = limitDenials(denials, events, fromHttpError(thrown), request, reply);
   request.problemCode = error.code;
   if (error.code === 'internal') events.faulted({ requestId: request.id, error: thrown });
   void reply.send(writeProblem(reply, error, request.id));

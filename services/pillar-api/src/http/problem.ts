@@ -76,6 +76,6 @@ export function writeProblem(reply: FastifyReply, error: ColonnadeError, request
   for (const header of ['etag', 'location', 'content-length']) reply.removeHeader(header);
   reply.code(PROBLEMS[error.code].status).header('content-type', PROBLEM_MEDIA_TYPE);
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer realm="colonnade"');
-  if (error.retryable) reply.header('retry-after', RETRY_AFTER_S);
+  if (error.retryable && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);
   return encodeText(zProblem, toProblem(error, requestId));
 }

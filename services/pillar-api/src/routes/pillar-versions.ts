@@ -50,8 +50,9 @@ function viewVersion(version: PillarVersion) {
   return {
     op: version.op,
     name: version.name,
-    value: shownValue(version),
+    value: version.purged ? null : shownValue(version),
     is_secret: version.isSecret,
+    purged: version.purged,
     by: version.updatedBy,
     at: viewTime(version.updatedAtMs),
     clock: version.tick,

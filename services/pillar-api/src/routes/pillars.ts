@@ -77,7 +77,7 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
 async function viewCreated(estate: Estate, kept: Value, tick: number) {
   const { pid } = kept as { pid: string };
   const [made] = await estate.store.listVersions(pid, { after: 0, limit: 1 });
-  if (made?.tick !== tick)
+  if (made?.tick !== tick || made.purged)
     throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
   return viewPillar(made, await estate.incarnation());
 }
@@ -172,12 +172,14 @@ function checkCreatedBy(body: PillarCreate, principal: Principal): void {
   throw new ColonnadeError('unprocessable', why, { field: 'created_by' });
 }
 
-function requireNamePermission(principal: Principal, name: string): void {
+export function requireNamePermission(principal: Principal, name: string): void {
   if (isSaltControlName(name)) requirePermission(principal.permissions, 'pillar:salt-control');
 }
 
 /** Seed 000: the value of a sealed pillar is never updated. */
 function secretImmutable({ pid }: PillarRecord): ColonnadeError {
-  const how = `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true)`;
+  const how =
+    `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true), ` +
+    `or make it plain (POST /pillars/${pid}/unseal), change it (PUT), and seal it again (POST /pillars/${pid}/seal)`;
   return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
 }
