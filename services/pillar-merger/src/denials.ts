@@ -69,11 +69,13 @@ export function createDenials(options: DenialsOptions): Denials {
 
 async function write(auditor: Auditor, denial: Denial, suppressed: number): Promise<void> {
   await auditor.begin(requestOf(denial)).complete({
-    code: denial.code === 'unauthorized' ? 401 : 403,
+    code: STATUS[denial.code],
     reason: denial.code,
     annotations: annotationsOf(denial, suppressed),
   });
 }
+
+const STATUS = { unauthorized: 401, forbidden: 403, overloaded: 429 } as const;
 
 function refill(known: Budget | undefined, last: Denial, burst: number, perSecond: number): Budget {
   const nowMs = performance.now();

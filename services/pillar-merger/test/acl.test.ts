@@ -166,7 +166,7 @@ test('names of dead mergers are cleared away, the own name and names with work a
   await request();
   await merger.xreadgroup('GROUP', BRIDGE_GROUP, 'dead-busy', 'STREAMS', OWN, '>');
   for (const name of ['dead', 'me']) await merger.xgroup('CREATECONSUMER', OWN, BRIDGE_GROUP, name);
-  const streams = { masters: ['m1'], update: async () => {}, restore: async () => {} };
+  const streams = { masters: ['m1'], update: async () => {}, guard: async () => {} };
   await removeDead({ commands: merger, streams, consumer: 'me' }, 0);
   const rows = (await admin.xinfo('CONSUMERS', OWN, BRIDGE_GROUP)) as unknown[][];
   const names = rows.map((row) => String(row[1]));

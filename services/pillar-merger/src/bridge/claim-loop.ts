@@ -1,4 +1,4 @@
-import { BRIDGE_GROUP, bridgeRequestKey } from '@colonnade/contracts';
+import { BRIDGE_GROUP, bridgeRequestKey, LIMITS } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
 import { type Entry, toEntries } from './entry.ts';
 import type { InFlight } from './in-flight.ts';
@@ -72,16 +72,18 @@ async function takeOver(master: string, options: ClaimLoopOptions): Promise<void
   const key = bridgeRequestKey(master);
   const reply = await commands.call('XPENDING', key, BRIDGE_GROUP, 'IDLE', claimIdleMs, '-', '+', room);
   const idle = toPending(reply).filter(({ id }) => !inFlight.has(master, id));
-  await Promise.all(
-    idle.map(async ({ id, deliveries }) => {
-      // Only one of the mergers that see it gets it: the idle time is checked again by the claim.
-      const raw = await claimBuffers(commands, key, BRIDGE_GROUP, consumer, claimIdleMs, id);
-      for (const entry of toEntries(master, raw, deliveries + 1)) {
-        options.onClaimed(entry);
-        inFlight.add(entry);
-      }
-    }),
-  );
+  const claim = async ({ id, deliveries }: Pending): Promise<void> => {
+    // Only one of the mergers that see it gets it: the idle time is checked again by the claim.
+    const raw = await claimBuffers(commands, key, BRIDGE_GROUP, consumer, claimIdleMs, id);
+    for (const entry of toEntries(master, raw, deliveries + 1)) {
+      options.onClaimed(entry);
+      inFlight.add(entry);
+    }
+  };
+  // As few at once as are read at once, for the same reason.
+  for (let at = 0; at < idle.length; at += LIMITS.bridgeReadEntries) {
+    await Promise.all(idle.slice(at, at + LIMITS.bridgeReadEntries).map(claim));
+  }
 }
 
 function toPending(reply: unknown): readonly Pending[] {

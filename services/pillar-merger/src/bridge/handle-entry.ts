@@ -24,7 +24,7 @@ export type EntryOutcome = {
 
 /** A refusal that goes on record before it is answered. */
 export type Denial = {
-  code: 'unauthorized' | 'forbidden';
+  code: 'unauthorized' | 'forbidden' | 'overloaded';
   reason: string;
   master: string;
   minionId: string | undefined;

@@ -22,7 +22,7 @@ const RETRY_MAX_MS = 2000;
  */
 export function createRedis(address: RedisAddress, use: 'reader' | 'commands', name: string): Redis {
   const { hostname, port, protocol } = new URL(address.url);
-  return new Redis({
+  const redis = new Redis({
     host: hostname,
     port: Number(port || 6379),
     ...(protocol === 'rediss:' ? { tls: tlsOptions(address, hostname) } : {}),
@@ -44,6 +44,10 @@ export function createRedis(address: RedisAddress, use: 'reader' | 'commands', n
       return delayMs / 2 + Math.random() * (delayMs / 2);
     },
   });
+  // When the buffers of all clients are over their limit, Redis closes the largest. That is to be a flooding one, and
+  // not the merger that is reading what it sent.
+  redis.on('ready', () => void redis.call('CLIENT', 'NO-EVICT', 'ON').catch(() => {}));
+  return redis;
 }
 
 function tlsOptions({ caFile }: RedisAddress, servername: string): object {

@@ -1,5 +1,6 @@
-import { BRIDGE_GROUP, BRIDGE_MASTERS_KEY, bridgeRequestKey } from '@colonnade/contracts';
+import { BRIDGE_MASTERS_KEY } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
+import { guardStream, type StreamFault } from './functions.ts';
 
 /** The masters whose streams are read. */
 export type Streams = {
@@ -10,14 +11,19 @@ export type Streams = {
    * not lost.
    */
   update(redis: Redis, masters: readonly string[]): Promise<void>;
-  /** Makes groups again that are gone. */
-  restore(redis: Redis): Promise<void>;
+  /** Makes streams and groups that are missing, and puts right what is wrong with one. */
+  guard(redis: Redis): Promise<void>;
 };
 
-export function createStreams(): Streams {
+/** @param onFault told what was wrong with a stream, by the one merger that put it right */
+export function createStreams(onFault: (fault: StreamFault) => void): Streams {
   let known: readonly string[] = [];
-  const restore = async (redis: Redis): Promise<void> => {
-    await Promise.all(known.map((master) => createGroup(redis, master)));
+  const guardOne = async (redis: Redis, master: string): Promise<void> => {
+    const fault = await guardStream(redis, master);
+    if (fault !== undefined) onFault(fault);
+  };
+  const guard = async (redis: Redis): Promise<void> => {
+    await Promise.all(known.map((master) => guardOne(redis, master)));
   };
   return {
     get masters() {
@@ -29,16 +35,8 @@ export function createStreams(): Streams {
       if (masters.length > 0) {
         await redis.hset(BRIDGE_MASTERS_KEY, Object.fromEntries(masters.map((master) => [master, '1'])));
       }
-      await restore(redis);
+      await guard(redis);
     },
-    restore,
+    guard,
   };
-}
-
-async function createGroup(redis: Redis, master: string): Promise<void> {
-  try {
-    await redis.xgroup('CREATE', bridgeRequestKey(master), BRIDGE_GROUP, '0', 'MKSTREAM');
-  } catch (thrown) {
-    if (!(thrown instanceof Error) || !thrown.message.startsWith('BUSYGROUP')) throw thrown;
-  }
 }
