@@ -75,6 +75,18 @@ test('Redis is restarted and has lost everything: works again', async () => {
   await waitFor('an answer', works);
 });
 
+test('Redis is restarted while the store is away: unavailable, not silence', async () => {
+  const away = `${world.storePath}.away`;
+  await rename(world.storePath, away);
+  await untilCode('unavailable');
+  await world.redis.restart();
+  await waitFor('the alive key', async () => (await world.admin.exists(BRIDGE_ALIVE_KEY)) === 1);
+  await world.admit('salt-1');
+  await waitFor('the answer', async () => (await outcome().catch(() => undefined)) === 'unavailable');
+  await rename(away, world.storePath);
+  await waitFor('an answer', works);
+});
+
 test('a merger may start before its Redis', async () => {
   await world.redis.kill('SIGKILL');
   const early = await world.startMerger();
@@ -98,6 +110,9 @@ test('a Redis that would write secrets to a disk is refused, whatever the settin
     ['appendonly', 'yes', 'no'],
     ['maxmemory-policy', 'allkeys-lru', 'noeviction'],
     ['repl-diskless-sync', 'no', 'yes'],
+    ['crash-log-enabled', 'yes', 'no'],
+    ['crash-memcheck-enabled', 'yes', 'no'],
+    ['slowlog-log-slower-than', '10000', '-1'],
   ] as const;
   for (const [name, value, right] of wrong) {
     await world.admin.config('SET', name, value);
