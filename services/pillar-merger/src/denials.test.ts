@@ -27,7 +27,7 @@ function createRecorder() {
   return { records, state, auditor: { begin } };
 }
 
-const suppressed = (record: AuditOutcome | undefined) => record?.annotations?.['colonnade.io/not-recorded'];
+const suppressed = (record: AuditOutcome | undefined) => record?.annotations?.['colonnade/not-recorded'];
 
 test('refusals are recorded up to a rate for each master; the others are counted on a later record', async () => {
   const { records, auditor } = createRecorder();
@@ -51,7 +51,7 @@ test('what was only counted is told by minion and pillarenv, each once and up to
   for (let i = 0; i < 100; i++) await denials.record({ ...denial(), pillarenv: `task:${i}` });
   await denials[Symbol.asyncDispose]();
   assert.equal(suppressed(records[1]), '104');
-  const told = records[1]?.annotations?.['colonnade.io/not-recorded-first']?.split('\n');
+  const told = records[1]?.annotations?.['colonnade/not-recorded-first']?.split('\n');
   assert.deepEqual(told?.slice(0, 3), ['a task:1', 'b task:1', 'web-1 task:0']);
   assert.equal(told?.length, 32);
 });

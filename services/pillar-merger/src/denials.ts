@@ -118,13 +118,13 @@ function requestOf({ master, minionId }: Denial) {
 /** The pillarenv is what somebody asked for, not a secret; it is the fact a reader of the record looks for. */
 function annotationsOf({ reason, pillarenv }: Denial, missed: Missed): Record<string, string> {
   return {
-    'colonnade.io/reason': reason,
-    ...(pillarenv === undefined ? {} : { 'colonnade.io/pillarenv': pillarenv.slice(0, 1024).toWellFormed() }),
+    'colonnade/reason': reason,
+    ...(pillarenv === undefined ? {} : { 'colonnade/pillarenv': pillarenv.slice(0, 1024).toWellFormed() }),
     ...(missed.count === 0
       ? {}
       : {
-          'colonnade.io/not-recorded': String(missed.count),
-          'colonnade.io/not-recorded-first': [...missed.what].join('\n'),
+          'colonnade/not-recorded': String(missed.count),
+          'colonnade/not-recorded-first': [...missed.what].join('\n'),
         }),
   };
 }
