@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import { ColonnadeError } from '@colonnade/contracts';
 import { Redis } from 'ioredis';
 
@@ -50,8 +51,12 @@ export function createRedis(address: RedisAddress, use: 'reader' | 'commands', n
   return redis;
 }
 
-function tlsOptions({ caFile }: RedisAddress, servername: string): object {
-  return { servername, ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }) };
+/** An address is no server name; the certificate is checked against it all the same. */
+function tlsOptions({ caFile }: RedisAddress, host: string): object {
+  return {
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
+  };
 }
 
 /**
