@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { freePort } from '../../../test/support/free-port.ts';
 import { type TempDir, tempDir } from '../../../test/support/temp.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { outcomeOf, rootTarget, startWorld, type TestMaster, type World } from './support.ts';
@@ -64,15 +64,6 @@ async function makeCertificate(host: string): Promise<void> {
   const authority = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial'];
   const files = ['-in', at('server.csr'), '-extfile', at('server.ext'), '-out', at('server.crt')];
   await openssl('x509', '-req', ...authority, ...files, '-days', '2');
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 const refused: readonly (readonly [what: string, host: string, ca: string | undefined])[] = [
