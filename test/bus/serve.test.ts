@@ -189,7 +189,7 @@ describe('a service on the bus', () => {
   test('a message id used twice is a failure, unless the sender says it may have sent it before', async () => {
     const message = { subject: auditSubject('pillar-api'), msgId: 'twice', payload: Buffer.from('{}') };
     await api.publishDurable(message, startCall(1000));
-    await assert.rejects(api.publishDurable(message, startCall(1000)), { code: 'internal' });
+    await assert.rejects(api.publishDurable(message, startCall(1000)), { code: 'duplicate' });
     const again = await api.publishDurable({ ...message, allowDuplicate: true }, startCall(1000));
     assert.equal(again.duplicate, true);
   });

@@ -12,6 +12,7 @@ export const BRIDGE_ALIVE_KEY = 'colonnade:bridge:alive';
 export const BRIDGE_MASTERS_KEY = 'colonnade:bridge:masters';
 export const BRIDGE_LIBRARY = 'colonnade_bridge';
 export const BRIDGE_FN_REQUEST = 'colonnade_bridge_request';
+export const BRIDGE_FN_GUARD = 'colonnade_bridge_guard';
 export const BRIDGE_FN_REPLY = 'colonnade_bridge_reply';
 /** The one field of a stream entry. */
 export const BRIDGE_FIELD = 'data';
@@ -113,6 +114,9 @@ export function mergerAclRules(password: string): readonly string[] {
       'xlen',
       'xrange',
       'xadd',
+      'xtrim',
+      'type',
+      'memory|usage',
     ],
     ...[
       'xgroup',
@@ -129,7 +133,17 @@ export function mergerAclRules(password: string): readonly string[] {
       'hgetall',
       'hkeys',
     ],
-    ...['hello', 'auth', 'ping', 'info', 'config|get', 'client|setname', 'client|id', 'client|unblock'],
+    ...[
+      'hello',
+      'auth',
+      'ping',
+      'info',
+      'config|get',
+      'client|setname',
+      'client|id',
+      'client|unblock',
+      'client|no-evict',
+    ],
   ];
   return [
     'reset',

@@ -17,6 +17,8 @@ export const ERROR_CODES = [
   'precondition_required',
   'precondition_failed',
   'idempotency_mismatch',
+  /** A message id was used before, so the stream did not take this message. */
+  'duplicate',
   'in_flight',
   'secret_immutable',
   'value_invalid',

@@ -1,5 +1,5 @@
 import { apiTokenId, BOOTSTRAP_SUB, ColonnadeError, deriveGrantKey } from '@colonnade/contracts';
-import { readPrivateText } from './private-file.ts';
+import { readPrivateText } from '@colonnade/service-kit';
 import type { Readers } from './readers.ts';
 
 /**

@@ -1,3 +1,4 @@
+import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import { countOutcomes, type ItemResult } from './batch.ts';
 
@@ -15,6 +16,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'code',
   ]);
   const lost = metrics.counter('kms_audit_lost_total', 'Audit records given up at shutdown.', []);
+  const unstorable = metrics.counter(
+    'kms_audit_unstorable_total',
+    'Audit records that cannot be stored, however often they are tried.',
+    [],
+  );
   const pending = metrics.gauge('kms_audit_pending', 'Audit records taken and not yet acknowledged.', []);
   return {
     handled({ endpoint, code, durationMs }: { endpoint: string; code: string; durationMs: number }) {
@@ -39,6 +45,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     recordsLost(count: number) {
       lost.inc(count);
       logger.error({ count }, 'audit records given up at shutdown');
+    },
+    recordUnstorable(error: ColonnadeError) {
+      unstorable.inc();
+      logger.error({ code: error.code, err: error }, 'audit record cannot be stored');
     },
     recordsPending: (count: number) => pending.set(count),
   };

@@ -127,7 +127,7 @@ test('a refused scope is on record before the answer, with what was tried', asyn
   await open([{ context: contextOf(minionTarget('web2', 'm1'), 'db'), enc }]);
   const record = (await recordsOf('open', true)).at(-1);
   assert.equal(record?.responseStatus?.reason, 'kms_refused');
-  assert.equal(record?.annotations?.['colonnade.io/refused-0'], 'minion:web2:minion_id:web2;master:m1:db');
+  assert.equal(record?.annotations?.['colonnade/refused-0'], 'minion:web2:minion_id:web2;master:m1:db');
   assert.equal(record?.user.username, 'master:m1');
 });
 

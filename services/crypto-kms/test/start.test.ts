@@ -154,7 +154,7 @@ describe('a broken state file is named, and left as it is', () => {
     await writeFile(file, 'col_short', { mode: 0o600 });
     await assert.rejects(kms.start({ BOOTSTRAP_TOKEN_FILE: file }), /holds no API token/u);
     await chmod(file, 0o644);
-    await assert.rejects(kms.start({ BOOTSTRAP_TOKEN_FILE: file }), /open to its group or to everyone/u);
+    await assert.rejects(kms.start({ BOOTSTRAP_TOKEN_FILE: file }), /others may read it/u);
   });
 });
 

@@ -11,7 +11,13 @@ test('the README names every setting as it is', async () => {
 });
 
 test('every fault of the environment is named at once', () => {
-  const env = { REDIS_URL: 'http://x', CACHE: 'maybe', MERGER_CLAIM_IDLE_MS: '5', MERGER_CONCURRENCY: '0' };
+  const env = {
+    REDIS_URL: 'http://x',
+    CACHE: 'maybe',
+    MERGER_CLAIM_IDLE_MS: '5',
+    MERGER_CONCURRENCY: '0',
+    REDIS_SENTINELS: 'a,b',
+  };
   assert.throws(
     () => readMergerConfig(env),
     (thrown) => {

@@ -27,7 +27,7 @@ function createRecorder() {
   return { records, state, auditor: { begin } };
 }
 
-const suppressed = (record: AuditOutcome | undefined) => record?.annotations?.['colonnade.io/not-recorded'];
+const suppressed = (record: AuditOutcome | undefined) => record?.annotations?.['colonnade/not-recorded'];
 
 test('refusals are recorded up to a rate for each master; the others are counted on a later record', async () => {
   const { records, auditor } = createRecorder();
@@ -41,6 +41,19 @@ test('refusals are recorded up to a rate for each master; the others are counted
   await denials[Symbol.asyncDispose]();
   assert.equal(records.length, 5);
   assert.equal(suppressed(records[4]), '7');
+});
+
+test('what was only counted is told by minion and pillarenv, each once and up to a bound', async () => {
+  const { records, auditor } = createRecorder();
+  const denials = createDenials({ auditor, burst: 1, perSecond: 0, onFault: () => assert.fail() });
+  await denials.record(denial());
+  for (const minionId of ['a', 'b', 'a', 'b']) await denials.record({ ...denial(), minionId });
+  for (let i = 0; i < 100; i++) await denials.record({ ...denial(), pillarenv: `task:${i}` });
+  await denials[Symbol.asyncDispose]();
+  assert.equal(suppressed(records[1]), '104');
+  const told = records[1]?.annotations?.['colonnade/not-recorded-first']?.split('\n');
+  assert.deepEqual(told?.slice(0, 3), ['a task:1', 'b task:1', 'web-1 task:0']);
+  assert.equal(told?.length, 32);
 });
 
 test('a refusal that cannot be recorded is thrown, and no count is lost', async () => {

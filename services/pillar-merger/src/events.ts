@@ -1,5 +1,6 @@
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import type { Entry } from './bridge/entry.ts';
+import type { StreamFault } from './bridge/functions.ts';
 import type { EntryOutcome } from './bridge/handle-entry.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
@@ -67,7 +68,18 @@ function redisEvents(logger: Logger, metrics: Metrics) {
   const usable = metrics.gauge('merger_redis_usable', '1 while the bridge works with its Redis.', []);
   let warnedAtMs = Number.NEGATIVE_INFINITY;
   const faults = metrics.counter('merger_redis_faults_total', 'Faults of the connection to Redis.', []);
+  const streamFaults = metrics.counter(
+    'merger_stream_faults_total',
+    'Request streams that had to be put right.',
+    ['kind'],
+  );
+  const dropped = metrics.counter('merger_dropped_total', 'Entries dropped from such streams.', ['kind']);
   return {
+    streamFault({ master, kind, dropped: entries }: StreamFault) {
+      streamFaults.inc({ kind });
+      dropped.inc({ kind }, entries);
+      logger.warn({ master, kind, dropped: entries }, 'request stream put right');
+    },
     prepared() {
       usable.set(1);
       logger.info({}, 'bridge works');

@@ -94,8 +94,9 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
   const denials = work.use(createDenials({ auditor, onFault: events.recordFailed }));
   const mergeDeps = createMergeDeps(config, bus, estate);
   const { redisUrl: url, redisUser: user, redisCaFile: caFile } = config;
+  const sentinels = config.redisSentinels && { hosts: config.redisSentinels, name: config.redisSentinelName };
   return createBridge({
-    redis: { url, user, password: config.redisPassword?.reveal(), caFile },
+    redis: { url, user, password: config.redisPassword?.reveal(), caFile, sentinels },
     concurrency: config.concurrency,
     claimIdleMs: config.claimIdleMs,
     backlogMs: config.backlogMs,

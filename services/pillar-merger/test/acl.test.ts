@@ -20,6 +20,7 @@ import { Redis } from 'ioredis';
 import { redisForTests } from '../../../test/support/servers.ts';
 import { removeDead } from '../src/bridge/consumers.ts';
 import { forgetConsumer, loadFunctions, storeReply } from '../src/bridge/functions.ts';
+import { createStreams } from '../src/bridge/streams.ts';
 
 const password = randomBytes(12).toString('hex');
 const OWN = bridgeRequestKey('m1');
@@ -166,7 +167,7 @@ test('names of dead mergers are cleared away, the own name and names with work a
   await request();
   await merger.xreadgroup('GROUP', BRIDGE_GROUP, 'dead-busy', 'STREAMS', OWN, '>');
   for (const name of ['dead', 'me']) await merger.xgroup('CREATECONSUMER', OWN, BRIDGE_GROUP, name);
-  const streams = { masters: ['m1'], update: async () => {}, restore: async () => {} };
+  const streams = { masters: ['m1'], update: async () => {}, guard: async () => {} };
   await removeDead({ commands: merger, streams, consumer: 'me' }, 0);
   const rows = (await admin.xinfo('CONSUMERS', OWN, BRIDGE_GROUP)) as unknown[][];
   const names = rows.map((row) => String(row[1]));
@@ -194,4 +195,26 @@ test('a consumer is removed only with nothing pending, and not while it is young
   assert.equal(await forgetConsumer(merger, 'm1', 'nobody', 0), false);
   assert.equal(await forgetConsumer(merger, 'unknown', 'idle', 0), false);
   assert.equal(await forgetConsumer(merger, 'm1', 'idle', 0), true);
+});
+
+test('a removed master is read until its stream is empty, and then forgotten; without the estate none is', async () => {
+  const streams = createStreams(() => assert.fail(), 0);
+  const known = () => admin.hkeys(BRIDGE_MASTERS_KEY);
+  await streams.update(merger, ['m1', 'm8', 'm9']);
+  await admin.del(BRIDGE_MASTERS_KEY);
+  await streams.update(merger, undefined);
+  assert.deepEqual(streams.masters, ['m1', 'm8', 'm9']);
+  await streams.update(merger, ['m1', 'm8', 'm9']);
+  const id = String(await admin.xadd(bridgeRequestKey('m8'), '*', 'data', 'x'));
+  await streams.update(merger, ['m1']);
+  assert.deepEqual(
+    [streams.masters, (await known()).sort()],
+    [
+      ['m1', 'm8'],
+      ['m1', 'm8'],
+    ],
+  );
+  await admin.xdel(bridgeRequestKey('m8'), id);
+  await streams.update(merger, ['m1']);
+  assert.deepEqual([streams.masters, await known()], [['m1'], ['m1']]);
 });

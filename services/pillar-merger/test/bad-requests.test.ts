@@ -151,7 +151,7 @@ test('what is forbidden or unauthorized is on record, with who asked for what', 
     ({ user }) => user.username === 'master:salt-1' && user.groups?.length === 1,
   );
   const found = denials.filter(
-    (r) => r.annotations?.['colonnade.io/pillarenv'] === 'minion_id:db-1;master:salt-1',
+    (r) => r.annotations?.['colonnade/pillarenv'] === 'minion_id:db-1;master:salt-1',
   );
   assert.ok(found.length >= 1);
   assert.equal(found[0]?.responseStatus?.code, 403);

@@ -47,6 +47,8 @@ export type World = AsyncDisposable &
       id: string,
       more?: Partial<Pick<MasterRecord, 'envs' | 'onUnknownMinion'>>,
     ): Promise<TestMaster>;
+    /** Of every master's Redis user. */
+    masterPassword: string;
     /** The Redis user of a master is gone after a restart. */
     admit(master: string): Promise<void>;
     records(): Promise<readonly AuditEvent[]>;
@@ -135,6 +137,7 @@ function createMasters({ redis, admin, estate, issueToken, owned }: MasterParts)
   };
   return {
     admit,
+    masterPassword: password,
     async addMaster(
       id: string,
       more: Partial<Pick<MasterRecord, 'envs' | 'onUnknownMinion'>> = {},

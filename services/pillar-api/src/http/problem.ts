@@ -39,6 +39,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, Row>> = {
   misconfigured: { status: 500, title: 'Misconfigured' },
   internal: { status: 500, title: 'Internal fault' },
   overloaded: { status: 503, title: 'Overloaded' },
+  duplicate: { status: 500, title: 'A message id was used twice' },
   kms_unavailable: { status: 503, title: 'Key service unavailable' },
   bus_unavailable: { status: 503, title: 'Bus unavailable' },
   redis_unavailable: { status: 503, title: 'Redis unavailable' },

@@ -5,12 +5,14 @@ import { createBacklog } from './backlog.ts';
 import { startClaimLoop } from './claim-loop.ts';
 import { startConsumerCleanup } from './consumers.ts';
 import { type Entry, startOf } from './entry.ts';
-import { forgetConsumer, storeReply } from './functions.ts';
+import { forgetConsumer, type StreamFault, storeReply } from './functions.ts';
+import { startGuardLoop } from './guard-loop.ts';
 import { type EntryOutcome, type HandleDeps, handleEntry } from './handle-entry.ts';
 import { createInFlight } from './in-flight.ts';
 import { startReadLoop } from './read-loop.ts';
 import { createRedis, fromRedisError, isUnknownFunction, type RedisAddress } from './redis.ts';
 import { createSession, type Session, type SessionEvents } from './session.ts';
+import { createStreamFaultRecorder } from './stream-faults.ts';
 import { createStreams } from './streams.ts';
 
 export type BridgeOptions = {
@@ -27,6 +29,8 @@ export type BridgeOptions = {
     outcome(outcome: EntryOutcome): void;
     claimed(entry: Entry): void;
     redisFault(error: Error): void;
+    streamFault(fault: StreamFault): void;
+    recordFailed(thrown: unknown): void;
   };
 };
 
@@ -42,7 +46,11 @@ export function createBridge(options: BridgeOptions): Bridge {
   const { events, listMasters } = options;
   const consumer = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   const [commands, reader] = connect(options, consumer);
-  const streams = createStreams();
+  const recordStreamFault = createStreamFaultRecorder(options.recordDenial, events.recordFailed);
+  const streams = createStreams((fault) => {
+    events.streamFault(fault);
+    recordStreamFault(fault);
+  });
   const session = createSession({ commands, streams, consumer, listMasters, events });
   const backlog = createBacklog();
   const handleDeps = createHandleDeps(options, commands, session);
@@ -61,6 +69,7 @@ export function createBridge(options: BridgeOptions): Bridge {
     isDraining,
     onClaimed: events.claimed,
   });
+  const guardLoop = startGuardLoop({ ...shared, commands });
   const cleanup = startConsumerCleanup({ commands, session, streams, consumer });
 
   return {
@@ -76,6 +85,7 @@ export function createBridge(options: BridgeOptions): Bridge {
       await readLoop[Symbol.asyncDispose]();
       await inFlight.whenIdle();
       await claimLoop[Symbol.asyncDispose]();
+      await guardLoop[Symbol.asyncDispose]();
       await cleanup[Symbol.asyncDispose]();
       const forget = streams.masters.map((master) => forgetConsumer(commands, master, consumer, 0));
       await Promise.allSettled(forget);

@@ -24,7 +24,7 @@ export type EntryOutcome = {
 
 /** A refusal that goes on record before it is answered. */
 export type Denial = {
-  code: 'unauthorized' | 'forbidden';
+  code: 'unauthorized' | 'forbidden' | 'overloaded';
   reason: string;
   master: string;
   minionId: string | undefined;
@@ -43,7 +43,7 @@ export type HandleDeps = {
 };
 
 /** A request is delivered to so many mergers; the one that gets it once more answers `internal` (poison). */
-const MAX_DELIVERIES = 2;
+export const MAX_DELIVERIES = 2;
 /** Kept back from a request's time, so that an error about lateness is not itself late. */
 const ERROR_MARGIN_MS = 50;
 /** What waits for a neighbour gives up a little earlier, so that its own error comes first. */

@@ -106,9 +106,9 @@ function createVerdict(tellGood: () => void) {
   };
 }
 
-/** Without the store, the streams known to Redis are read on, so that masters are told `unavailable`. */
+/** Without the store, the streams known before are read on, so that masters are told `unavailable`. */
 async function updateStreams({ streams, commands, listMasters }: SessionOptions): Promise<void> {
-  await streams.update(commands, await listMasters().catch(() => []));
+  await streams.update(commands, await listMasters().catch(() => undefined));
 }
 
 /** Refreshes the alive key, and asks what time it is. */
