@@ -4,7 +4,7 @@ import { connectBus } from '../packages/bus/src/index.ts';
 import { mergerAclRules } from '../packages/contracts/src/index.ts';
 import {
   readConfig,
-  readSecretFile,
+  readPrivateText,
   secretSetting,
   setting,
   zCount,
@@ -58,7 +58,7 @@ async function makeStreams(): Promise<void> {
 }
 
 function printMergerAcl(): void {
-  const password = readSecretFile(process.env.REDIS_PASSWORD_FILE ?? '');
+  const password = readPrivateText(process.env.REDIS_PASSWORD_FILE ?? '', 'REDIS_PASSWORD_FILE');
   process.stdout.write(`user pillar-merger ${mergerAclRules(password).join(' ')}\n`);
 }
 

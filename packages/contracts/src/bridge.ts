@@ -91,11 +91,12 @@ export function masterAclRules(master: string, password: string): readonly strin
     `#${createHash('sha256').update(password).digest('hex')}`,
     'resetchannels',
     '-@all',
-    ...['fcall', 'xadd', 'xlen', 'exists', 'blpop', 'lpop', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
+    ...['fcall', 'xadd', 'xlen', 'exists', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
     '+client|setname',
     `~${request}`,
-    `~${bridgeReplyKey(master, '*')}`,
     `%R~${BRIDGE_ALIVE_KEY}`,
+    // Apart from the rest: with XADD on its reply keys a master could make streams that never expire.
+    `(+blpop +lpop ~${bridgeReplyKey(master, '*')})`,
   ];
 }
 

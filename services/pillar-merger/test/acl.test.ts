@@ -86,6 +86,8 @@ const refused: readonly (readonly [what: string, ...command: string[]])[] = [
   ['its own stream, deleted', 'DEL', OWN],
   ['the group', 'XREADGROUP', 'GROUP', BRIDGE_GROUP, 'me', 'STREAMS', OWN, '>'],
   ['an acknowledgement', 'XACK', OWN, BRIDGE_GROUP, '1-1'],
+  ['a stream under a reply key', 'XADD', bridgeReplyKey('m1', 'x'), '*', 'data', '{}'],
+  ['its own stream, popped', 'LPOP', OWN],
   ['a reply made up', 'RPUSH', bridgeReplyKey('m1', '1-1'), 'x'],
   [
     'a reply through the function',
@@ -177,9 +179,9 @@ test('names of dead mergers are cleared away, the own name and names with work a
   );
 });
 
-test('what a master left under the key of its reply is replaced by the reply', async () => {
+test('what stands under the key of a reply is replaced by the reply', async () => {
   const id = String(await request());
-  await master.xadd(bridgeReplyKey('m1', id), '*', 'made', 'up');
+  await admin.xadd(bridgeReplyKey('m1', id), '*', 'made', 'up');
   await merger.xreadgroup('GROUP', BRIDGE_GROUP, 'c', 'STREAMS', OWN, '>');
   const reply = { master: 'm1', entryId: id, ttlMs: 5000, keepMs: 5000, text: 'true' };
   assert.equal(await storeReply(merger, reply), true);
