@@ -7,3 +7,4 @@ export {
   createAuditor,
 } from './auditor.ts';
 export { microTime } from './micro-time.ts';
+export * from './policy/index.ts';

@@ -1,0 +1,3 @@
+export { compilePolicy, type PolicyEvaluator } from './evaluate.ts';
+export { type LoadedPolicy, loadPolicy } from './load.ts';
+export type { AuditAttributes, AuditDecision, AuditLevel, AuditPolicy, PolicyRule } from './types.ts';
