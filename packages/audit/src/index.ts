@@ -1,10 +1,8 @@
-export {
-  type AuditOutcome,
-  type Auditor,
-  type AuditRequest,
-  type AuditSpan,
-  type AuditUser,
-  createAuditor,
-} from './auditor.ts';
-export { microTime } from './micro-time.ts';
+export { attributesOf, mergeRef, type PillarFacts, pillarRef } from './event/attributes.ts';
+export { type Auditor, type AuditorOptions, type AuditSpan, createAuditor } from './event/auditor.ts';
+export { type Backlog, type BacklogOptions, createBacklog } from './event/backlog.ts';
+export { microTime } from './event/micro-time.ts';
+export type { AuditOutcome, AuditRequest, AuditUser } from './event/request.ts';
+export { type AuditWatch, createAuditWatch } from './event/watch.ts';
+export * from './http/index.ts';
 export * from './policy/index.ts';
