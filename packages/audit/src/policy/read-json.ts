@@ -1,3 +1,4 @@
+import { parseValue, ValueError } from '@colonnade/value';
 import { MAX_DEPTH, type Node, policyError } from './node.ts';
 
 const TOKEN = /[\t\n\r ]*(?:("(?:[^"\\]|\\.)*")|(-?[0-9][0-9.eE+-]*)|([[\]{},:]|true|false|null))/gy;
@@ -11,11 +12,22 @@ export function readJson(text: string): Node {
   try {
     JSON.parse(text);
   } catch (cause) {
-    const place = /\(?line \d+ column \d+/u.exec((cause as Error).message)?.[0].replace('(', '');
-    throw policyError('not valid JSON', place, cause);
+    throw policyError('not valid JSON', placeOfFault(text), cause);
   }
   const reader = createReader(text);
   return readValue(reader, reader.next(), 0);
+}
+
+/** JSON.parse does not always say where; our own parser does, unless a repeated key stops it before. */
+function placeOfFault(text: string): string | undefined {
+  try {
+    parseValue(text, { maxDepth: MAX_DEPTH });
+  } catch (thrown) {
+    if (thrown instanceof ValueError && thrown.code === 'syntax') {
+      return `line ${thrown.line} column ${thrown.column}`;
+    }
+  }
+  return undefined;
 }
 
 /** One token of a text that is known to be JSON. */
