@@ -10,7 +10,7 @@ import { errors, type MsgHdrs } from '@nats-io/transport-node';
 
 /** The micro protocol's headers: a number, and the stable code as text. */
 const HEADER_CODE = 'Nats-Service-Error-Code';
-export const HEADER_ERROR = 'Nats-Service-Error';
+const HEADER_ERROR = 'Nats-Service-Error';
 
 const CLIENT_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'bad_request',

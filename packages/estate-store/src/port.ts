@@ -204,7 +204,8 @@ export interface EstateStore extends EstateReader {
     filter: PillarFilter,
     page: { after: string | undefined; limit: number },
   ): Promise<Page<PillarRecord>>;
-  listVersions(pid: string): Promise<readonly PillarVersion[]>;
+  /** Oldest first; with a page those after a tick, at most `limit`. */
+  listVersions(pid: string, page?: { after: number; limit: number }): Promise<readonly PillarVersion[]>;
   getCollection(id: string): Promise<CollectionRecord | undefined>;
   listCollections(): Promise<readonly CollectionRecord[]>;
   /** Root first, the collection itself last (seed 000, get_ancestors_ids include_self); empty when unknown. */

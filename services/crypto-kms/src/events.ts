@@ -32,7 +32,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     keyLoaded: (kid: string) => logger.info({ kid }, 'key encryption key loaded'),
     keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
     identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),
-    bootstrapRegistered: (tokenId: string) => logger.info({ tokenId }, 'bootstrap API token registered'),
+    bootstrapRead({ tokenId, registered }: { tokenId: string; registered: boolean }) {
+      if (registered) logger.info({ tokenId }, 'bootstrap API token registered');
+      else logger.warn({ tokenId }, 'bootstrap API token was deleted and stays so');
+    },
     recordsLost(count: number) {
       lost.inc(count);
       logger.error({ count }, 'audit records given up at shutdown');

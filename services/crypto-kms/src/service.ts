@@ -110,7 +110,7 @@ async function openState(config: KmsConfig, events: Events) {
 
 async function bootstrap(config: KmsConfig, readers: Readers, events: Events): Promise<void> {
   if (config.bootstrapTokenFile === undefined) return;
-  events.bootstrapRegistered(await registerBootstrapToken(readers, config.bootstrapTokenFile));
+  events.bootstrapRead(await registerBootstrapToken(readers, config.bootstrapTokenFile));
 }
 
 function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Events): Route[] {

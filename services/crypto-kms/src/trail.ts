@@ -12,7 +12,7 @@ import {
 import type { RecordQueue } from './record-queue.ts';
 
 /** Who asks this service for what; the caller is in the subject, the user is whoever it asks for. */
-export type Act = {
+type Act = {
   verb: string;
   endpoint: Endpoint;
   user: { username: string; groups: readonly string[] };

@@ -237,6 +237,8 @@ describe('reveal', () => {
     await rejects(verify(base, enc), 'decrypt_failed');
     await rejects(verify(own, { $enc: null }), 'value_invalid');
     await rejects(verify({ ...own, tgt_type: 'root' }, enc), 'bad_request');
+    assert.equal((await recordsOf('verify')).length, 1);
+    assert.equal((await recordsOf('verify', true)).length, 3);
   });
 
   test('opens a record from before our rules, with another form of tgt_id', async () => {

@@ -1,4 +1,5 @@
 import type { Auditor, AuditSpan } from '@colonnade/audit';
+import type { Bus } from '@colonnade/bus';
 import { ColonnadeError, type ErrorCode, type ObjectRef } from '@colonnade/contracts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Events } from './events.ts';
@@ -20,7 +21,11 @@ declare module 'fastify' {
 const ANONYMOUS = { username: 'system:anonymous', groups: ['system:unauthenticated'] };
 const AUDIT_ID = /^[A-Za-z0-9-]{1,64}$/u;
 
-export function createAuditPlugin(auditor: Auditor, events: Events): AuditPlugin {
+export function createAuditPlugin(
+  auditor: Auditor,
+  bus: Pick<Bus, 'isConnected'>,
+  events: Events,
+): AuditPlugin {
   return {
     register(app) {
       app.decorateRequest('auditSpan', undefined);
@@ -30,15 +35,18 @@ export function createAuditPlugin(auditor: Auditor, events: Events): AuditPlugin
       });
       // Before anything happens: when the stream takes no records, nothing is changed and nothing is opened.
       app.addHook('preHandler', async (request) => {
-        if (request.routeOptions.config.recorded === true) await request.auditSpan?.received();
+        if (request.routeOptions.config.recorded !== true) return;
+        requireBus(bus);
+        await request.auditSpan?.received();
       });
-      app.addHook('onSend', (request, reply, payload) => complete(events, request, reply, payload));
+      app.addHook('onSend', (request, reply, payload) => complete(bus, events, request, reply, payload));
     },
   };
 }
 
 /** The answer leaves only after its record is acknowledged. */
 async function complete(
+  bus: Pick<Bus, 'isConnected'>,
   events: Events,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -50,6 +58,7 @@ async function complete(
   const denied = reply.statusCode === 401 || reply.statusCode === 403;
   if (!denied && request.routeOptions.config.recorded !== true) return payload;
   try {
+    requireBus(bus);
     await span.complete({
       code: reply.statusCode,
       ...reasonOf(request),
@@ -60,6 +69,12 @@ async function complete(
     events.auditFailed({ requestId: request.id, error: thrown });
     return writeProblem(reply, notOnRecord(request, reply), request.id);
   }
+}
+
+/** At once, instead of after the time a publish waits: every request would wait for it, the refused ones too. */
+function requireBus(bus: Pick<Bus, 'isConnected'>): void {
+  if (!bus.isConnected())
+    throw new ColonnadeError('bus_unavailable', 'not connected to NATS: nothing can be put on record');
 }
 
 function notOnRecord(request: FastifyRequest, reply: FastifyReply): ColonnadeError {

@@ -3,15 +3,26 @@ import {
   LOG_LEVELS,
   oneOf,
   optionalSetting,
+  type Parse,
   readConfig,
   secretSetting,
   setting,
+  zCount,
   zFlag,
   zMs,
   zPath,
   zPort,
   zText,
 } from '@colonnade/service-kit';
+
+/** Milliseconds that must not be next to nothing: the value paces a loop or bounds a wait. */
+const zMsFrom =
+  (min: number): Parse<number> =>
+  (text) => {
+    const value = zMs(text);
+    if (value < min) throw new Error(`must be at least ${min}`);
+    return value;
+  };
 
 /** Every setting of pillar-api; the README's table is checked against it. */
 export const settings = {
@@ -31,15 +42,19 @@ export const settings = {
     default: 'false',
     help: 'Show /metrics without a token; otherwise any role may see it',
   }),
-  requestBudgetMs: setting('REQUEST_BUDGET_MS', zMs, {
+  denialsPerMinute: setting('DENIALS_PER_MINUTE', zCount, {
+    default: '60',
+    help: 'Requests without a valid token that one address may make in a minute and get a record; more are 429',
+  }),
+  requestBudgetMs: setting('REQUEST_BUDGET_MS', zMsFrom(100), {
     default: '5000',
     help: 'Time a request may spend waiting for other services, milliseconds',
   }),
-  relayPollMs: setting('RELAY_POLL_MS', zMs, {
+  relayPollMs: setting('RELAY_POLL_MS', zMsFrom(10), {
     default: '250',
     help: 'How often the relay looks for events that other processes wrote, milliseconds',
   }),
-  relayLeaseMs: setting('RELAY_LEASE_MS', zMs, {
+  relayLeaseMs: setting('RELAY_LEASE_MS', zMsFrom(1000), {
     default: '10000',
     help: 'How long a dead relay keeps the others waiting, milliseconds',
   }),

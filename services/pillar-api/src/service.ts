@@ -11,6 +11,7 @@ import {
   type Running,
 } from '@colonnade/service-kit';
 import { createAuditPlugin } from './audit.ts';
+import { createDenialLimit } from './auth/denial-limit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate, type Estate } from './estate.ts';
@@ -46,7 +47,8 @@ export async function createPillarApi(
     routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
-    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), events),
+    denials: createDenialLimit(config.denialsPerMinute),
+    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), bus, events),
     events,
     requestBudgetMs: config.requestBudgetMs,
   });

@@ -26,21 +26,13 @@ export function createDenials(options: DenialsOptions): Denials {
   const { auditor, burst = 20, perSecond = 1, flushMs = 10_000, onFault } = options;
   const budgets = new Map<string, Budget>();
 
-  const write = async (denial: Denial, suppressed: number): Promise<void> => {
-    const span = auditor.begin(requestOf(denial));
-    await span.complete({
-      code: denial.code === 'unauthorized' ? 401 : 403,
-      reason: denial.code,
-      annotations: annotationsOf(denial, suppressed),
-    });
-  };
   /** What was only counted goes on record with the next refusal, or now. */
   const flush = async (): Promise<void> => {
     for (const budget of budgets.values()) {
       const { suppressed, last } = budget;
       if (suppressed === 0) continue;
       budget.suppressed = 0;
-      await write(last, suppressed).catch((thrown) => {
+      await write(auditor, last, suppressed).catch((thrown) => {
         budget.suppressed += suppressed;
         onFault(thrown);
       });
@@ -62,7 +54,7 @@ export function createDenials(options: DenialsOptions): Denials {
       const { suppressed } = budget;
       budget.suppressed = 0;
       try {
-        await write(denial, suppressed);
+        await write(auditor, denial, suppressed);
       } catch (thrown) {
         budget.suppressed += suppressed;
         throw thrown;
@@ -73,6 +65,14 @@ export function createDenials(options: DenialsOptions): Denials {
       await flush();
     },
   };
+}
+
+async function write(auditor: Auditor, denial: Denial, suppressed: number): Promise<void> {
+  await auditor.begin(requestOf(denial)).complete({
+    code: denial.code === 'unauthorized' ? 401 : 403,
+    reason: denial.code,
+    annotations: annotationsOf(denial, suppressed),
+  });
 }
 
 function refill(known: Budget | undefined, last: Denial, burst: number, perSecond: number): Budget {

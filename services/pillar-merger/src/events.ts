@@ -14,6 +14,8 @@ const TROUBLE: ReadonlySet<string> = new Set([
   'lost',
 ]);
 
+const WARN_EVERY_MS = 1000;
+
 export function createEvents(logger: Logger, metrics: Metrics) {
   return { ...requestEvents(logger, metrics), ...redisEvents(logger, metrics), ...estateEvents(metrics) };
 }
@@ -63,6 +65,7 @@ function requestEvents(logger: Logger, metrics: Metrics) {
 
 function redisEvents(logger: Logger, metrics: Metrics) {
   const usable = metrics.gauge('merger_redis_usable', '1 while the bridge works with its Redis.', []);
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
   const faults = metrics.counter('merger_redis_faults_total', 'Faults of the connection to Redis.', []);
   return {
     prepared() {
@@ -79,7 +82,10 @@ function redisEvents(logger: Logger, metrics: Metrics) {
     },
     redisFault(error: Error) {
       faults.inc();
-      logger.debug({ reason: error.message }, 'redis fault');
+      // While Redis is away there are many of them, and all the same.
+      if (performance.now() - warnedAtMs < WARN_EVERY_MS) return;
+      warnedAtMs = performance.now();
+      logger.warn({ reason: error.message }, 'redis fault');
     },
   };
 }

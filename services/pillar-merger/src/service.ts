@@ -48,7 +48,7 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
     onMastersChanged: watch.changed,
     onRead: events.estateRead,
   });
-  const bridge = work.use(await openBridge(config, { bus, reader, estate, events, work }));
+  const bridge = work.use(openBridge(config, { bus, reader, estate, events, work }));
   work.use(watch.start(estate, bridge));
   work.use(await serveExplain(config, bus, estate, events));
   health.addCheck('nats', () => assertConnected(bus));
@@ -88,7 +88,7 @@ type BridgeParts = {
   work: AsyncDisposableStack;
 };
 
-function openBridge(config: MergerConfig, parts: BridgeParts): Promise<Bridge> {
+function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
   const { bus, reader, estate, events, work } = parts;
   const auditor = createAuditor({ bus, service: 'pillar-merger' });
   const denials = work.use(createDenials({ auditor, onFault: events.recordFailed }));

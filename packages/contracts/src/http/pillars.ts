@@ -61,19 +61,17 @@ export type PillarView = z.infer<typeof zPillarView>;
 export const zPillarPage = pageOf(zPillarView);
 
 /** `GET /pillars/{pid}/versions`: oldest first; secrets masked. */
-export const zPillarVersions = z.strictObject({
-  items: z.array(
-    z.strictObject({
-      op: z.enum(['create', 'update', 'delete']),
-      name: z.string(),
-      value: secretField(zValue, secretIfMarked),
-      is_secret: z.boolean(),
-      by: z.string(),
-      at: zTime,
-      clock: int(),
-    }),
-  ),
-});
+export const zPillarVersions = pageOf(
+  z.strictObject({
+    op: z.enum(['create', 'update', 'delete']),
+    name: z.string(),
+    value: secretField(zValue, secretIfMarked),
+    is_secret: z.boolean(),
+    by: z.string(),
+    at: zTime,
+    clock: int(),
+  }),
+);
 
 /** `POST /pillars/{pid}/reveal` */
 export const zPillarReveal = z.strictObject({

@@ -37,6 +37,11 @@ export function testPillars(create: h.CreateHarness): void {
         { ...updated, op: 'update' },
         { ...updated, updatedBy: 'eve', updatedAtMs: h.NOW_MS + 9, tick: 3, op: 'delete' },
       ]);
+      const opsAfter = async (after: number, limit: number) =>
+        (await store.listVersions('p1', { after, limit })).map((version) => version.op);
+      assert.deepEqual(await opsAfter(0, 2), ['create', 'update']);
+      assert.deepEqual(await opsAfter(2, 2), ['delete']);
+      assert.deepEqual(await opsAfter(3, 2), []);
     });
   });
 

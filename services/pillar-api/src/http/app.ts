@@ -6,6 +6,7 @@ import type { OpsRoute } from '@colonnade/service-kit';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import type { AuditPlugin } from '../audit.ts';
 import { authenticate, type Principal } from '../auth/authenticate.ts';
+import type { DenialLimit } from '../auth/denial-limit.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import type { Events } from '../events.ts';
 import { isJsonBody, parseBody } from './body.ts';
@@ -34,6 +35,7 @@ export type AppOptions = {
   /** Liveness, readiness, metrics. */
   opsRoutes: readonly OpsRoute[];
   metricsAnonymous: boolean;
+  denials: DenialLimit;
   audit: AuditPlugin;
   events: Events;
   requestBudgetMs: number;
@@ -57,26 +59,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     clientErrorHandler: answerBrokenRequest,
   });
   acceptJsonOnly(app);
-  app.decorateRequest('principal', undefined);
-  app.decorateRequest('denial', undefined);
-  app.decorateRequest('startedMs', 0);
-  app.addHook('onRequest', (request) => identify(options, request));
-  options.audit.register(app);
-  app.addHook('onRequest', async (request) => authorise(request));
-  app.addHook('onSend', async (_request, reply) => {
-    reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
-  });
-  app.addHook('onResponse', async (request, reply) => {
-    const { method, id, routeOptions, startedMs } = request;
-    const durationMs = performance.now() - startedMs;
-    events.answered({
-      method,
-      route: routeOptions.url ?? 'none',
-      status: reply.statusCode,
-      durationMs,
-      requestId: id,
-    });
-  });
+  addHooks(app, options);
   app.setErrorHandler((error, request, reply) => sendError(events, error, request, reply));
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(app, request, reply);
@@ -84,6 +67,36 @@ export function createApp(options: AppOptions): FastifyInstance {
   for (const route of options.routes) registerRoute(app, route);
   for (const route of options.opsRoutes) registerOpsRoute(app, route, options.metricsAnonymous);
   return app;
+}
+
+/** In this order: who is it, begin the record, may he; the record's end comes before the answer. */
+function addHooks(app: FastifyInstance, options: AppOptions): void {
+  app.decorateRequest('principal', undefined);
+  app.decorateRequest('denial', undefined);
+  app.decorateRequest('startedMs', 0);
+  app.addHook('onRequest', (request) => identify(options, request));
+  options.audit.register(app);
+  app.addHook('onRequest', async (request) => authorise(options.denials, request));
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+    // A kept connection would hold up the end until the client lets go of it.
+    if (closing) reply.header('connection', 'close');
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const { method, id, routeOptions, startedMs } = request;
+    const durationMs = performance.now() - startedMs;
+    options.events.answered({
+      method,
+      route: routeOptions.url ?? 'none',
+      status: reply.statusCode,
+      durationMs,
+      requestId: id,
+    });
+  });
 }
 
 function acceptJsonOnly(app: FastifyInstance): void {
@@ -117,9 +130,12 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
 }
 
 /** Deny by default: a route without a permission is for nobody; unknown paths are only told to who is known. */
-function authorise(request: FastifyRequest): void {
+function authorise(denials: DenialLimit, request: FastifyRequest): void {
   const { permission } = request.routeOptions.config;
   if (permission === 'anonymous') return;
+  if (request.denial?.code === 'unauthorized' && !denials.allow(request.ip)) {
+    throw new ColonnadeError('rate_limited', 'too many requests without a valid token from this address');
+  }
   if (request.denial !== undefined) throw request.denial;
   if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
   if (request.is404) return;

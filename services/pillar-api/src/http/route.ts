@@ -19,7 +19,7 @@ export type Input<P, Q, B> = {
   call: Call;
 };
 
-export type Answer<R> = { status: number; body?: R; etag?: string; location?: string; replayed?: boolean };
+type Answer<R> = { status: number; body?: R; etag?: string; location?: string; replayed?: boolean };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 

@@ -1,5 +1,5 @@
 import type { Bus } from '@colonnade/bus';
-import { mergerExplain, zExplainQuery, zExplanation } from '@colonnade/contracts';
+import { mergerExplain, SECRET_MASK, zExplainQuery, zExplanation } from '@colonnade/contracts';
 import { defineRoute, type Route } from '../http/route.ts';
 
 /** `GET /explain`: which scope each key of a minion's pillar comes from; secrets masked. Answered by a merger. */
@@ -14,7 +14,10 @@ export function explainRoute(bus: Pick<Bus, 'request'>): Route {
     response: zExplanation,
     async handle({ query, call }) {
       const { master, minion_id, pillarenv = 'auto' } = query;
-      return { status: 200, body: await bus.request(mergerExplain, { master, minion_id, pillarenv }, call) };
+      const body = await bus.request(mergerExplain, { master, minion_id, pillarenv }, call);
+      // The merger masks secrets; a merger that forgets to must not make this API show them.
+      const keys = body.keys.map((key) => (key.is_secret ? { ...key, value: SECRET_MASK } : key));
+      return { status: 200, body: { ...body, keys } };
     },
   });
 }

@@ -9,6 +9,7 @@ import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
 import { minionRoutes } from './minions.ts';
 import { pillarListRoute } from './pillar-list.ts';
+import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
 import { revealRoute } from './reveal.ts';
 import { tokenRoutes } from './tokens.ts';
@@ -23,6 +24,7 @@ export function allRoutes(parts: {
   const { estate, kms, bus, idempotency } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
+    pillarVersionsRoute(estate),
     pillarListRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),

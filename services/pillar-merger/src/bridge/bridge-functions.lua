@@ -10,8 +10,6 @@ local ALIVE_KEY = 'colonnade:bridge:alive'
 -- KEYS: request stream. ARGV: longest queue the master accepts, request. The alive key is named here and not a
 -- parameter: a key of a function call must be writable for its caller, and a master may only read this one.
 -- Returns the id of the new entry. No MAXLEN: it would discard requests that nobody has answered yet.
--- The alive key is not among the KEYS: FCALL wants the right to write every key it is given, and a master may only
--- read that one.
 local function request(keys, args)
   if redis.call('EXISTS', ALIVE_KEY) == 0 then
     return redis.error_reply('NO_MERGER no live merger')

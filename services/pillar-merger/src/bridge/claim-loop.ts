@@ -2,7 +2,7 @@ import { BRIDGE_GROUP, bridgeRequestKey } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
 import { type Entry, toEntries } from './entry.ts';
 import type { InFlight } from './in-flight.ts';
-import { fromRedisError, isNoGroup } from './redis.ts';
+import { claimBuffers, fromRedisError, isNoGroup } from './redis.ts';
 import type { Session } from './session.ts';
 import type { Streams } from './streams.ts';
 
@@ -67,7 +67,7 @@ async function keepOwn({ commands, consumer, inFlight }: ClaimLoopOptions): Prom
 
 async function takeOver(master: string, options: ClaimLoopOptions): Promise<void> {
   const { commands, consumer, inFlight, claimIdleMs } = options;
-  const room = inFlight.free();
+  const room = inFlight.roomForClaims();
   if (room === 0) return;
   const key = bridgeRequestKey(master);
   const reply = await commands.call('XPENDING', key, BRIDGE_GROUP, 'IDLE', claimIdleMs, '-', '+', room);
@@ -75,7 +75,7 @@ async function takeOver(master: string, options: ClaimLoopOptions): Promise<void
   await Promise.all(
     idle.map(async ({ id, deliveries }) => {
       // Only one of the mergers that see it gets it: the idle time is checked again by the claim.
-      const raw = await commands.callBuffer('XCLAIM', key, BRIDGE_GROUP, consumer, claimIdleMs, id);
+      const raw = await claimBuffers(commands, key, BRIDGE_GROUP, consumer, claimIdleMs, id);
       for (const entry of toEntries(master, raw, deliveries + 1)) {
         options.onClaimed(entry);
         inFlight.add(entry);

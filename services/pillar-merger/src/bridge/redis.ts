@@ -68,3 +68,13 @@ export function isNoGroup(thrown: unknown): boolean {
 export function isUnknownFunction(thrown: unknown): boolean {
   return thrown instanceof Error && /Function not found/u.test(thrown.message);
 }
+
+/**
+ * XCLAIM with the fields as bytes. The method is there and only its type is missing; the general `callBuffer` loses the
+ * command's name where commands are pipelined by themselves.
+ */
+export function claimBuffers(redis: Redis, ...args: readonly (string | number)[]): Promise<unknown> {
+  return (redis as Redis & { xclaimBuffer(...args: readonly unknown[]): Promise<unknown> }).xclaimBuffer(
+    ...args,
+  );
+}
