@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createAuditor } from '@colonnade/audit';
+import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus } from '@colonnade/bus';
 import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
 import {
@@ -10,7 +10,7 @@ import {
   opsRoutes,
   type Running,
 } from '@colonnade/service-kit';
-import { createAuditPlugin } from './audit.ts';
+import { createAudit } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
@@ -40,6 +40,8 @@ export async function createPillarApi(
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
   stack.use(await serveBus(bus, estate, kms, events));
+  const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
+  const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const app = createApp({
@@ -48,7 +50,8 @@ export async function createPillarApi(
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials: createDenialLimit(config.denialsPerMinute),
-    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), bus, events),
+    audit,
+    trustedProxies: config.trustedProxies,
     events,
     requestBudgetMs: config.requestBudgetMs,
   });

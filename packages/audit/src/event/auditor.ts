@@ -20,21 +20,28 @@ import { type AuditWatch, silentWatch } from './watch.ts';
 /** One request on record. Each call waits until the stream has acknowledged the record, if the policy wants one. */
 export type AuditSpan = {
   auditID: string;
-  level: AuditLevel;
   /** @throws ColonnadeError `bus_unavailable`: the record is not stored, so the act must not happen */
   received(): Promise<void>;
-  /** Of a long-running request: its answer begins. @throws ColonnadeError `bus_unavailable` */
-  started(outcome: AuditOutcome): Promise<void>;
   /** @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given */
   complete(outcome: AuditOutcome): Promise<void>;
+};
+
+/** What somebody needs who only puts acts on record. */
+export type Auditor = { begin(request: AuditRequest): AuditSpan };
+
+/** A span with all the stages a request over HTTP can have. */
+export type RequestSpan = AuditSpan & {
+  level: AuditLevel;
+  /** Of a long-running request: its answer begins. @throws ColonnadeError `bus_unavailable` */
+  started(outcome: AuditOutcome): Promise<void>;
   /** Instead of complete, when whoever handles errors has failed too. @throws ColonnadeError `bus_unavailable` */
   panicked(outcome: AuditOutcome): Promise<void>;
   /** The bytes of one stage's record, to be sent by other means; undefined when the policy wants none. */
   encode(stage: AuditStage, outcome?: AuditOutcome): Uint8Array | undefined;
 };
 
-export type Auditor = {
-  begin(request: AuditRequest): AuditSpan;
+export type AuditRecorder = {
+  begin(request: AuditRequest): RequestSpan;
   /**
    * The one record of an act that is over, its ResponseComplete, stored together with those of other acts.
    * @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given
@@ -59,7 +66,7 @@ const EVERYTHING: PolicyEvaluator = {
 };
 
 /** Builds audit.k8s.io/v1 events and stores them in the stream AUDIT, under the name of one service. */
-export function createAuditor(options: AuditorOptions): Auditor {
+export function createAuditor(options: AuditorOptions): AuditRecorder {
   const { service, policy = EVERYTHING, watch = silentWatch } = options;
   const subject = auditSubject(service);
   const publish = async (msgId: string, payload: Uint8Array, allowDuplicate = false) => {
@@ -97,7 +104,7 @@ function createSpan(
   decision: AuditDecision,
   publish: (msgId: string, payload: Uint8Array) => Promise<void>,
   watch: AuditWatch,
-): AuditSpan {
+): RequestSpan {
   // Server-made: a client that repeats its Audit-ID must not make the stream drop a record as a duplicate.
   const recordId = randomUUID();
   const auditID = request.auditID ?? recordId;

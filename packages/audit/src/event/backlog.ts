@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Auditor } from './auditor.ts';
+import type { AuditRecorder } from './auditor.ts';
 import { type Batch, createBatcher } from './batcher.ts';
 import type { AuditWatch } from './watch.ts';
 
@@ -10,7 +10,7 @@ export type Backlog = AsyncDisposable & {
 };
 
 export type BacklogOptions = {
-  auditor: Pick<Auditor, 'publishBatch'>;
+  auditor: Pick<AuditRecorder, 'publishBatch'>;
   watch: AuditWatch;
   maxRecords?: number;
   maxBytes?: number;
@@ -55,7 +55,7 @@ export function createBacklog(options: BacklogOptions): Backlog {
 }
 
 async function sendUntilStored(
-  auditor: Pick<Auditor, 'publishBatch'>,
+  auditor: Pick<AuditRecorder, 'publishBatch'>,
   batch: Batch,
   stop: AbortSignal,
 ): Promise<void> {

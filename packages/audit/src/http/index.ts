@@ -2,4 +2,3 @@ export { type Described, describeRequest, pillarRefOfBody, type RouteFacts } fro
 export { maskBody } from './mask.ts';
 export { AUDIT_MODES, type AuditMode } from './modes.ts';
 export { type AuditPlugin, type AuditPluginOptions, auditPlugin, type RouteAudit } from './plugin.ts';
-export { auditSettings } from './settings.ts';

@@ -14,11 +14,11 @@ export type ModeFacts = {
 };
 
 /**
- * Unless told otherwise, what changes something is `blocking-strict` and what reads is `batch`. A floor is always
- * strict, and a denial is at least waited for.
+ * Unless told otherwise, what changes something and what is denied is `blocking-strict`, and what reads is `batch`. A
+ * floor is strict whatever was said.
  */
 export function modeOf({ asked, verb, floor, denied }: ModeFacts): AuditMode {
   if (floor) return 'blocking-strict';
-  const mode = asked ?? (READS.has(verb) ? 'batch' : 'blocking-strict');
-  return denied && mode === 'batch' ? 'blocking' : mode;
+  if (asked !== undefined) return asked;
+  return READS.has(verb) && !denied ? 'batch' : 'blocking-strict';
 }

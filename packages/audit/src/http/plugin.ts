@@ -2,7 +2,7 @@ import type { ColonnadeError, ObjectRef } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
-import type { Auditor } from '../event/auditor.ts';
+import type { AuditRecorder } from '../event/auditor.ts';
 import { createBacklog } from '../event/backlog.ts';
 import type { AuditOutcome, AuditUser } from '../event/request.ts';
 import type { AuditWatch } from '../event/watch.ts';
@@ -42,7 +42,7 @@ declare module 'fastify' {
 }
 
 export type AuditPluginOptions = {
-  auditor: Auditor;
+  auditor: AuditRecorder;
   watch: AuditWatch;
   /** AUDIT_MODE; undefined: strict for writes, batch for reads. */
   mode: AuditMode | undefined;
@@ -81,7 +81,9 @@ export function auditPlugin(options: AuditPluginOptions): AuditPlugin {
     const { verb } = described;
     const mode = modeOf({ asked: options.mode, verb, floor, denied });
     const span = options.auditor.begin(auditRequest(options, request, described, floor));
-    return createRequestRecord({ span, backlog, watch: options.watch, mode, hold: floor });
+    // Nobody may find out without a trace that he may not.
+    const hold = floor || (denied && mode === 'blocking-strict');
+    return createRequestRecord({ span, backlog, watch: options.watch, mode, hold });
   };
   return {
     register(app) {

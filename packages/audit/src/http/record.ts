@@ -1,5 +1,5 @@
 import { type AuditStage, ColonnadeError } from '@colonnade/contracts';
-import type { AuditSpan } from '../event/auditor.ts';
+import type { RequestSpan } from '../event/auditor.ts';
 import type { Backlog } from '../event/backlog.ts';
 import type { AuditOutcome } from '../event/request.ts';
 import type { AuditWatch } from '../event/watch.ts';
@@ -7,7 +7,7 @@ import type { AuditMode } from './modes.ts';
 
 /** The records of one request, each stored as its mode says. */
 export type RequestRecord = {
-  level: AuditSpan['level'];
+  level: RequestSpan['level'];
   /** @throws ColonnadeError `audit_unavailable`: the request must not be carried out */
   received(): Promise<void>;
   started(outcome: AuditOutcome): Promise<void>;
@@ -17,7 +17,7 @@ export type RequestRecord = {
 };
 
 export type RecordOptions = {
-  span: AuditSpan;
+  span: RequestSpan;
   backlog: Backlog;
   watch: AuditWatch;
   mode: AuditMode;

@@ -3,7 +3,7 @@ import type { AuditWatch } from '../event/watch.ts';
 import { compilePolicy, type PolicyEvaluator } from './evaluate.ts';
 import { loadPolicy } from './load.ts';
 import { policyError } from './node.ts';
-import type { AuditPolicy } from './types.ts';
+import type { AuditPolicy, PolicyRule } from './types.ts';
 
 /** The policy in force. Disposing stops looking for another. */
 export type PolicySource = PolicyEvaluator &
@@ -22,21 +22,24 @@ export type PolicySourceOptions = {
   pollMs?: number;
 };
 
-/** Everything at Metadata: who did what, when, with what result; no bodies. */
+const ANY_REQUEST: PolicyRule = {
+  level: 'Metadata',
+  users: [],
+  userGroups: [],
+  verbs: [],
+  resources: [],
+  namespaces: [],
+  nonResourceURLs: [],
+  omitStages: [],
+  omitManagedFields: undefined,
+};
+
+/**
+ * Everything at Metadata: who did what, when, with what result; no bodies. Only the probes of liveness and readiness,
+ * which come every few seconds from nobody, are left out.
+ */
 export const DEFAULT_POLICY: AuditPolicy = {
-  rules: [
-    {
-      level: 'Metadata',
-      users: [],
-      userGroups: [],
-      verbs: [],
-      resources: [],
-      namespaces: [],
-      nonResourceURLs: [],
-      omitStages: [],
-      omitManagedFields: undefined,
-    },
-  ],
+  rules: [{ ...ANY_REQUEST, level: 'None', nonResourceURLs: ['/healthz', '/readyz'] }, ANY_REQUEST],
   omitStages: [],
   omitManagedFields: false,
 };
