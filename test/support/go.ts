@@ -19,7 +19,7 @@ export async function buildGo(dir: string): Promise<string> {
   const folder = `go-${name}-${await hashSources(dir)}-${process.platform}-${process.arch}`;
   const target = path.join(toolsCache(process.env), folder);
   await installOnce(target, async (partial) => {
-    const flags = ['-trimpath', '-ldflags=-s -w', '-mod=readonly'];
+    const flags = ['-trimpath', '-ldflags=-s -w', '-mod=readonly', '-buildvcs=false'];
     await runCommand('nice', ['-n', '19', 'go', 'build', ...flags, '-o', path.join(partial, name), '.'], {
       cwd: dir,
       env: { ...process.env, GOFLAGS: '-p=1', CGO_ENABLED: '0' },
