@@ -1,10 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Bus, route } from '@colonnade/bus';
-import { auditSubject, ColonnadeError, kmsJwks, kmsMac, LIMITS, startCall } from '@colonnade/contracts';
+import {
+  auditSubject,
+  ColonnadeError,
+  kmsIssueMaster,
+  kmsJwks,
+  kmsMac,
+  LIMITS,
+  startCall,
+} from '@colonnade/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { type RealBus, startRealBus } from '../support/real-bus.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const HEX = 'ab'.repeat(32);
 
@@ -30,6 +39,7 @@ describe('a service on the bus', () => {
         return { mac_hex: sha256_hex };
       }),
       route(kmsJwks, async () => ({ keys: [] })),
+      route(kmsIssueMaster, async () => ({ token: 'a-token-of-a-master', jti: 'j', expires_at_ms: 0 })),
     ]);
   });
   after(async () => bus[Symbol.asyncDispose]());
@@ -71,6 +81,36 @@ describe('a service on the bus', () => {
       assert.equal(handled, before);
     });
   }
+
+  test('an error text that is cut in the middle of a character does not end the service', async () => {
+    const fields = Array.from({ length: 40 }, (_, i) => `"${'x'.repeat(i % 3)}${'😀'.repeat(32)}${i}":1`);
+    for (let shift = 0; shift < 2; shift += 1) {
+      const payload = `{${fields.map((f) => f.replace('"', `"${'y'.repeat(shift)}`)).join(',')}}`;
+      const answer = await attacker.request(kmsMac.subject, payload, { timeout: 1000 });
+      assert.equal(answer.headers?.get('Nats-Service-Error'), 'bad_request');
+    }
+    assert.deepEqual(await api.request(kmsMac, { sha256_hex: HEX }, startCall(1000)), { mac_hex: HEX });
+  });
+
+  test('whoever stole a password hears the answers of that user, and understands none that holds a secret', async () => {
+    const heard: Msg[] = [];
+    attacker.subscribe('_INBOX.pillar-api.>', { callback: (_, message) => void heard.push(message) });
+    await attacker.flush();
+    const answer = await api.request(
+      kmsIssueMaster,
+      { grant: 'x', master: 'm1', lifetime_s: 60 },
+      startCall(1000),
+    );
+    assert.equal(answer.token, 'a-token-of-a-master');
+    await waitFor('the thief to hear it', () => heard.length > 0);
+    assert.ok(heard.every((m) => !Buffer.from(m.data).includes('a-token')));
+  });
+
+  test('an answer with a secret is given only to someone who can open it', async () => {
+    const payload = '{"grant":"x","lifetime_s":60,"master":"m1"}';
+    const answer = await attacker.request(kmsIssueMaster.subject, payload, { timeout: 1000 });
+    assert.equal(answer.headers?.get('Nats-Service-Error'), 'bad_request');
+  });
 
   test('a request without time left is not sent, one without a server fails at once', async () => {
     await assert.rejects(api.request(kmsMac, { sha256_hex: HEX }, startCall(0)), { code: 'unavailable' });

@@ -11,6 +11,7 @@ import {
   type BridgeDescription,
   checkApply,
   checkExplain,
+  checkExplainWithout,
   checkForeignScope,
   checkGuard,
   checkLogs,
@@ -51,6 +52,8 @@ export async function describeSalt(version: SaltVersion): Promise<void> {
       await checkForeignScope(scene, MASTER);
       await waitFor('the refusal on the audit stream', () => isOnRecord(stack));
     });
+    test('the runner says when the pillar cannot be compiled', () =>
+      checkExplainWithout(scene, partOf('kms', stack, scene)));
     for (const name of ['merger', 'kms', 'redis', 'library'] as const) {
       test(`no run without the ${name}`, () => checkPart(scene, partOf(name, stack, scene)));
     }

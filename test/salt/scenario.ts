@@ -153,6 +153,9 @@ export async function checkGuard(scene: Scene): Promise<void> {
   } finally {
     await mend();
   }
+  // How the README has an administrator try whether the guard is in the way.
+  const tried = await scene.saltCall('state.apply', 'pillar={"colonnade": {"bridge": "no"}}');
+  assert.match(tried.text, /the pillar did not come from Colonnade/);
   await checkApply(scene, scene.saltCall);
 }
 
@@ -188,6 +191,20 @@ export async function checkExplain({ saltRun }: Scene): Promise<void> {
     ['root'],
   );
   assert.deepEqual(keys.nginx?.merged, { sls: ['nginx:user'], colonnade: ['nginx:workers', 'nginx:ratio'] });
+}
+
+/** Where the pillar cannot be compiled, the runner says so and still names the scopes. */
+export async function checkExplainWithout({ saltRun }: Scene, part: Part): Promise<void> {
+  await part.takeAway();
+  try {
+    const { code, value, text } = await saltRun('colonnade.explain', MINION);
+    const { errors, clock } = object(value, text);
+    assert.notEqual(code, 0, 'the runner ended as if all were well');
+    assert.match(String(errors), part.codes);
+    assert.ok(Number.isInteger(clock), text);
+  } finally {
+    await part.bringBack();
+  }
 }
 
 type Explained = {

@@ -1,11 +1,12 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { type Child, startChild } from '@colonnade/embedded/servers';
 import { ensureVenv, readRequirements } from './python.ts';
+import { writeConfig } from './salt-config.ts';
 import { tempDir } from './temp.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -75,7 +76,7 @@ export async function startSalt(options: SaltOptions): Promise<Salt> {
   };
   await copyLibrary(places.lib);
   const moduleFile = await installModule(options, python, dir, places.packages);
-  await writeConfig(options, dir, places);
+  await writeConfig({ options, dir, ...places });
   let master = await startMaster(dir, places, true);
   started.defer(() => endGroup(master));
   const minion = await startMinion(dir, places);
@@ -136,79 +137,6 @@ async function installModule(
   await cp(infra, source, { recursive: true });
   await run(python, ['-m', 'pip', 'install', '--quiet', '--no-deps', '--target', packages, source]);
   return path.join(packages, 'colonnade_salt', 'pillar', 'colonnade.py');
-}
-
-async function writeConfig(options: SaltOptions, dir: string, places: Places): Promise<void> {
-  const [publish, answers] = places.ports;
-  const secretFile = (name: string) => path.join(dir, 'secrets', name);
-  for (const [name, text] of Object.entries(options.secrets))
-    await writePrivate(secretFile(name), `${text}\n`);
-  const common = {
-    user: 'root',
-    enable_gpu_grains: false,
-    enable_fqdns_grains: false,
-    log_level_logfile: 'info',
-    ipc_mode: 'ipc',
-  };
-  await writeJson(path.join(places.config, 'master'), {
-    ...common,
-    ...folders(dir, 'master'),
-    interface: '127.0.0.1',
-    publish_port: publish,
-    ret_port: answers,
-    auto_accept: true,
-    worker_threads: 3,
-    // As the README advises: it would write every pillar to the disk.
-    minion_data_cache: false,
-    file_roots: { base: [path.join(dir, 'states'), path.join(infra, 'colonnade_salt', 'file_roots')] },
-    pillar_roots: { base: [path.join(dir, 'pillars')] },
-    extension_modules: path.join(dir, 'extmods'),
-    ext_pillar: [{ colonnade: options.colonnade(secretFile) }],
-  });
-  await writeJson(path.join(places.config, 'minion'), {
-    ...common,
-    ...folders(dir, 'minion'),
-    id: options.minion,
-    master: '127.0.0.1',
-    master_port: answers,
-    publish_port: publish,
-    mine_enabled: false,
-    acceptance_wait_time: 1,
-    random_reauth_delay: 1,
-    recon_default: 200,
-    recon_max: 1000,
-  });
-  for (const [kind, files] of Object.entries({ states: options.states, pillars: options.pillars ?? {} })) {
-    await mkdir(path.join(dir, kind), { recursive: true });
-    for (const [name, text] of Object.entries(files)) {
-      const file = path.join(dir, kind, name);
-      await mkdir(path.dirname(file), { recursive: true });
-      await writeFile(file, text);
-    }
-  }
-}
-
-/** Short paths: Unix sockets lie below them. */
-function folders(dir: string, role: string) {
-  return {
-    // Salt puts it before every path that does not begin with it.
-    root_dir: dir,
-    pki_dir: path.join(dir, role, 'pki'),
-    cachedir: path.join(dir, role, 'cache'),
-    sock_dir: path.join(dir, role, 's'),
-    pidfile: path.join(dir, role, 'pid'),
-    log_file: path.join(dir, role, 'log'),
-  };
-}
-
-/** Every JSON text is YAML. */
-async function writeJson(file: string, value: unknown): Promise<void> {
-  await writePrivate(file, JSON.stringify(value, undefined, 2));
-}
-
-async function writePrivate(file: string, text: string): Promise<void> {
-  await mkdir(path.dirname(file), { recursive: true });
-  await writeFile(file, text, { mode: 0o600 });
 }
 
 function env(places: Places, library: boolean): NodeJS.ProcessEnv {

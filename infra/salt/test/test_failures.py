@@ -55,6 +55,13 @@ class Failures(ModuleCase):
             took = self.refuse("COLONNADE_TIMEOUT", port=server.getsockname()[1], budget_ms=300)
         self.assertLess(took, 0.5)
 
+    def test_a_redis_that_hangs_up_is_asked_twice_and_no_more(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            calls = []
+            threading.Thread(target=_hang_up, args=(server, calls), daemon=True).start()
+            self.refuse("COLONNADE_REDIS_UNAVAILABLE", port=server.getsockname()[1])
+            self.assertEqual(len(calls), 2)
+
     def test_an_answer_that_drips_in_ends_at_the_budget(self):
         with socket.create_server(("127.0.0.1", 0)) as server:
             threading.Thread(target=_drip, args=(server,), daemon=True).start()
@@ -173,6 +180,17 @@ class Forks(ModuleCase):
                 self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
             self.assertEqual(self.connections(), before)
 
+    def test_a_child_has_its_own_state(self):
+        with FakeMerger(self.redis.connection(), MASTER, lambda request, entry: {}):
+            self.compile()
+        module = load_module()
+        self.assertEqual(len(module._process_state().pools), 1)
+        child = os.fork()
+        if child == 0:
+            os._exit(len(module._process_state().pools))
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(len(module._process_state().pools), 1)
+
     def fork(self, minion):
         pid = os.fork()
         if pid != 0:
@@ -205,6 +223,17 @@ class OldRedis(ModuleCase):
         self.addCleanup(old.stop)
         self.refuse("COLONNADE_MISCONFIGURED", port=old.port)
         self.assertIn("7.0 or later", self.logged())
+
+
+def _hang_up(server, calls):
+    """Reads one command of each caller and closes."""
+    try:
+        while True:
+            connection, _ = server.accept()
+            calls.append(connection.recv(1024))
+            connection.close()
+    except OSError:
+        pass
 
 
 def _drip(server):

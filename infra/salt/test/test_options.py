@@ -5,7 +5,7 @@ import pathlib
 import unittest
 
 from fake_merger import FakeMerger
-from support import MASTER, PASSWORD, TOKEN, ModuleCase, load_module
+from support import MASTER, MODULE, PASSWORD, TOKEN, ModuleCase, load_module
 
 
 class Options(ModuleCase):
@@ -83,6 +83,14 @@ class Options(ModuleCase):
         self.refuse_naming("pillar_cache", opts={"pillar_cache": True})
         with FakeMerger(self.redis.connection(), MASTER, lambda request, entry: {}):
             self.compile(opts={"pillar_cache": True}, allow_pillar_cache=True)
+
+    def test_the_readme_tells_every_option_and_every_code(self):
+        readme = MODULE.parents[2].joinpath("README.md").read_text()
+        module = load_module()
+        options = [*module._OPTIONS, *module._TLS_OPTIONS, *module._SENTINEL_OPTIONS, *module._BREAKER_OPTIONS]
+        own = ["misconfigured", "redis_unavailable", "no_merger", "timeout", "circuit_open", "bad_reply", "internal"]
+        codes = [f"COLONNADE_{code.upper()}" for code in [*module.MERGER_CODES, *own]]
+        self.assertEqual([name for name in [*options, *codes] if name not in readme], [])
 
     def test_on_demand_use_is_refused(self):
         self.refuse_naming("on_demand_ext_pillar", opts={"on_demand_ext_pillar": ["libvirt", "colonnade"]})

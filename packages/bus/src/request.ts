@@ -6,12 +6,14 @@ import {
   type Endpoint,
   encode,
   HEADER_BUDGET_MS,
+  HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
   LIMITS,
   remainingMs,
 } from '@colonnade/contracts';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
+import type { AnswerKeys } from './sealed-answer.ts';
 import { fromNatsError, readWireError } from './wire-error.ts';
 
 /**
@@ -23,6 +25,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   endpoint: Endpoint<Req, Res>,
   message: z.output<Req>,
   call: Call,
+  keys: AnswerKeys,
 ): Promise<z.output<Res>> {
   const payload = encode(endpoint.request, message);
   if (payload.length > LIMITS.natsPayloadBytes) {
@@ -36,6 +39,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   const head = headers();
   head.set(HEADER_TRACEPARENT, childTraceparent(call.traceparent));
   head.set(HEADER_BUDGET_MS, String(timeout));
+  if (endpoint.sealedAnswer) head.set(HEADER_REPLY_KEY, keys.publicKey);
   const answer = await connection
     .request(endpoint.subject, payload, { timeout, headers: head })
     .catch((thrown) => {
@@ -43,5 +47,8 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
     });
   const error = readWireError(answer.headers, answer.data);
   if (error !== undefined) throw error;
-  return decode(endpoint.response, answer.data);
+  const body = endpoint.sealedAnswer
+    ? keys.open(answer.headers?.get(HEADER_REPLY_KEY) ?? '', endpoint.subject, answer.data)
+    : answer.data;
+  return decode(endpoint.response, body);
 }

@@ -51,6 +51,7 @@ export const kmsSeal = defineEndpoint({
 /** Reveal: one item, with a grant of the user who asks. */
 export const kmsOpenForApi = defineEndpoint({
   subject: subjectOf('kms', 'open.api'),
+  sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
   request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
@@ -72,6 +73,7 @@ export const kmsVerifyForApi = defineEndpoint({
 /** A merge: everything under one master's token, for one minion. */
 export const kmsOpenForMerger = defineEndpoint({
   subject: subjectOf('kms', 'open.merger'),
+  sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-merger'],
   request: z.strictObject({
@@ -130,6 +132,7 @@ export function masterSubject(master: string): string {
 /** Makes a token for a logical master; returned once, kept nowhere. */
 export const kmsIssueMaster = defineEndpoint({
   subject: subjectOf('kms', 'identity-issue.api'),
+  sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
   request: z.strictObject({

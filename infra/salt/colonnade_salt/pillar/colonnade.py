@@ -27,7 +27,6 @@ import types
 log = logging.getLogger(__name__)
 
 MARKER = "colonnade"
-MASK = "*******"
 MAX_REQUEST_BYTES = 16 * 1024
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 # The bridge accepts no shorter time to live, so with less than this left nothing is asked any more.

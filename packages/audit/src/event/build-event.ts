@@ -4,6 +4,7 @@ import {
   AUDIT_TRUNCATED,
   type AuditEvent,
   type AuditStage,
+  clipText,
   encode,
   LIMITS,
   type ObjectRef,
@@ -83,7 +84,7 @@ function completeRef(ref: ObjectRef): ObjectRef {
 }
 
 function clip(text: string, max = MAX_TEXT): string {
-  return (text.length > max ? `${text.slice(0, max)}…` : text).toWellFormed();
+  return clipText(text, max);
 }
 
 /** As kube-apiserver does. */

@@ -1,0 +1,20 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { Report } from '@colonnade/embedded/servers';
+import { ensureVenv, readRequirements } from '../support/python.ts';
+
+/**
+ * Builds in the background what takes minutes on a new machine, while the quick tests run: the Salt versions under
+ * test. A test that comes to it earlier waits for the same build; a failure is the test's to report.
+ */
+export async function prepareSlow(root: string, files: readonly string[], report: Report): Promise<void> {
+  const folder = path.join(root, 'test', 'salt');
+  if (!files.some((file) => file.startsWith('test/salt/'))) return;
+  for (const name of await readdir(folder)) {
+    const version = /^requirements-(\d+)\.txt$/u.exec(name)?.[1];
+    if (version === undefined) continue;
+    await ensureVenv(`salt-${version}`, await readRequirements(path.join(folder, name))).catch(
+      (error: Error) => report(`Salt ${version} could not be prepared: ${error.message}`),
+    );
+  }
+}
