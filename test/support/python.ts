@@ -1,20 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, realpath, rename, rm, stat, symlink, utimes } from 'node:fs/promises';
+import { mkdir, readFile, realpath, rename, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { toolsCache } from '@colonnade/embedded/servers';
+import { withLock } from './lock.ts';
 
 const run = promisify(execFile);
 const names = ['python3', 'python3.12', 'python3.11', 'python3.10'];
 /** Salt's releases of these years run on these; what they need has no wheels for others. */
 const oldest = [3, 10];
 const newest = [3, 12];
-/** The holder of a lock shows every few seconds that it lives; one silent for longer is gone. */
-const heartbeatMs = 5_000;
-const silenceMs = 60_000;
 
 /** A Python that can make virtual environments: its command and version. @throws Error that says what to install */
 export async function findPython(): Promise<{ command: string; version: string }> {
@@ -69,33 +66,6 @@ async function build(link: string, python: string, requirements: readonly string
   } catch (error) {
     await rm(dir, { recursive: true, force: true });
     throw error;
-  }
-}
-
-/** Only spares others the work: should two hold the lock, each builds a folder of its own. */
-async function withLock(lock: string, work: () => Promise<void>): Promise<void> {
-  for (;;) {
-    const mine = await mkdir(lock).then(
-      () => true,
-      (error: NodeJS.ErrnoException) => {
-        if (error.code === 'EEXIST') return false;
-        throw error;
-      },
-    );
-    if (mine) break;
-    const info = await stat(lock).catch(() => undefined);
-    if (info && Date.now() - info.mtimeMs < silenceMs) {
-      await delay(250);
-      continue;
-    }
-    await rm(lock, { recursive: true, force: true });
-  }
-  const beat = setInterval(() => void utimes(lock, new Date(), new Date()).catch(() => {}), heartbeatMs);
-  try {
-    await work();
-  } finally {
-    clearInterval(beat);
-    await rm(lock, { recursive: true, force: true });
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AUDIT_SUBJECTS, zAuditEvent } from './audit.ts';
+import { AUDIT_SUBJECTS, zAuditEvent, zAuditEventList } from './audit.ts';
 import { EVENT_TYPES, eventSubject, zCloudEvent } from './events.ts';
 import { ENDPOINTS } from './permissions.ts';
 
@@ -27,7 +27,10 @@ export function buildAsyncApi(): Json {
     channels[name] = channel(eventSubject(type), { event: message(zCloudEvent) });
     operations[name] = { action: 'send', channel: { $ref: `#/channels/${name}` } };
   }
-  channels.audit = channel(AUDIT_SUBJECTS, { record: message(zAuditEvent) });
+  channels.audit = channel(AUDIT_SUBJECTS, {
+    record: message(zAuditEvent),
+    records: message(zAuditEventList),
+  });
   operations.audit = { action: 'send', channel: { $ref: '#/channels/audit' } };
   return {
     asyncapi: '3.0.0',

@@ -208,7 +208,7 @@ describe('reveal', () => {
     assert.equal(records.length, 1);
     assert.deepEqual(
       { ...records[0]?.objectRef },
-      { resource: 'pillars', namespace: own.pillarenv, name: 'db' },
+      { resource: 'pillars', namespace: own.tgt_type, name: 'db', apiGroup: 'colonnade', apiVersion: 'v1' },
     );
     assert.equal(records[0]?.user.username, BOOTSTRAP_SUB);
   });

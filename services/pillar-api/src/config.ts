@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { auditSettings } from '@colonnade/audit';
 import {
   type ConfigOf,
   LOG_LEVELS,
@@ -23,6 +25,19 @@ const zMsFrom =
     if (value < min) throw new Error(`must be at least ${min}`);
     return value;
   };
+
+/** @returns the text as Fastify takes it */
+function zAddresses(text: string): string {
+  const parts = text.split(',').map((part) => part.trim());
+  for (const part of parts) {
+    const [address = '', bits = '0'] = part.split('/', 2);
+    const max = isIP(address) === 6 ? 128 : 32;
+    if (isIP(address) === 0 || !/^\d{1,3}$/u.test(bits) || Number(bits) > max) {
+      throw new Error('must be addresses or networks such as 10.0.0.0/8, separated by commas');
+    }
+  }
+  return parts.join(',');
+}
 
 /** Every setting of pillar-api; the README's table is checked against it. */
 export const settings = {
@@ -61,6 +76,10 @@ export const settings = {
   outboxMaxAgeMs: setting('OUTBOX_MAX_AGE_MS', zMs, {
     default: '60000',
     help: 'Not ready while an event waits longer than this for NATS, milliseconds',
+  }),
+  ...auditSettings,
+  trustedProxies: optionalSetting('TRUSTED_PROXIES', zAddresses, {
+    help: 'Addresses and networks (a.b.c.d/n) of proxies, separated by commas, whose X-Forwarded-For counts',
   }),
   logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { default: 'info', help: 'Least level that is logged' }),
 };

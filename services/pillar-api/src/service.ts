@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createAuditor } from '@colonnade/audit';
+import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, type Route } from '@colonnade/bus';
 import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
 import {
@@ -10,7 +10,7 @@ import {
   opsRoutes,
   type Running,
 } from '@colonnade/service-kit';
-import { createAuditPlugin, recordSuppressed } from './audit.ts';
+import { createAudit, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
@@ -39,8 +39,9 @@ export async function createPillarApi(
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
-  const auditor = createAuditor({ bus, service: SERVICE.name });
+  const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
+  const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -58,7 +59,8 @@ export async function createPillarApi(
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,
-    audit: createAuditPlugin(auditor, bus, events),
+    audit,
+    trustedProxies: config.trustedProxies,
     events,
     requestBudgetMs: config.requestBudgetMs,
   });

@@ -191,11 +191,20 @@ describe('who may do what', () => {
       [
         denial?.user.username,
         denial?.verb,
-        denial?.objectRef,
+        { ...denial?.objectRef },
         denial?.responseStatus?.code,
         denial?.responseStatus?.reason,
       ],
-      ['vera', 'create', { resource: 'pillars', name: 'some', subresource: 'reveal' }, 403, 'forbidden'],
+      [
+        'vera',
+        'create',
+        {
+          ...{ resource: 'pillars', name: 'some', uid: 'some', subresource: 'reveal' },
+          ...{ apiGroup: 'colonnade', apiVersion: 'v1' },
+        },
+        403,
+        'forbidden',
+      ],
     );
     assert.ok(records.some((r) => r.user.username === 'system:anonymous' && r.responseStatus?.code === 401));
     assert.ok(find(made.headers.get('audit-id'), 'RequestReceived'));

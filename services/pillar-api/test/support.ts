@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { AUDIT_STREAM, type AuditEvent, auditSubject, decode, zAuditEvent } from '@colonnade/contracts';
+import { AUDIT_STREAM, type AuditEvent, auditSubject, decodeAuditMessage } from '@colonnade/contracts';
 import {
   type ApiAnswer,
   type ApiClient,
@@ -154,5 +154,5 @@ export async function auditRecords(bus: RealBus): Promise<AuditEvent[]> {
   const messages = await readStream(bus, AUDIT_STREAM);
   return messages
     .filter((m) => m.subject === auditSubject('pillar-api'))
-    .map((m) => decode(zAuditEvent, m.data));
+    .flatMap((m) => [...decodeAuditMessage(m.data)]);
 }

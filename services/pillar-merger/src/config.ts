@@ -1,3 +1,4 @@
+import { auditPolicySettings } from '@colonnade/audit';
 import {
   type ConfigOf,
   LOG_LEVELS,
@@ -79,6 +80,7 @@ export const mergerSettings = {
     help: 'not ready while requests wait longer than this before they are taken',
     default: '1000',
   }),
+  ...auditPolicySettings,
   natsUrl: setting('NATS_URL', zText, {
     help: 'one or several `nats://host:port`, separated by commas',
     default: 'nats://127.0.0.1:4222',

@@ -1,4 +1,4 @@
-import type { Auditor } from '@colonnade/audit';
+import { type Auditor, mergeRef } from '@colonnade/audit';
 import type { Denial } from './bridge/handle-entry.ts';
 
 /** Puts refusals on record, so many per master that nothing is missed and the stream cannot be flooded. */
@@ -107,11 +107,7 @@ function requestOf({ master, minionId }: Denial) {
     verb: 'get',
     requestURI: `/bridge/${encodeURIComponent(master)}/${encodeURIComponent(minionId ?? '')}`,
     user: { username: `master:${master}`, groups: ['colonnade:masters'] },
-    objectRef: {
-      resource: 'pillars',
-      namespace: master,
-      ...(minionId === undefined ? {} : { name: minionId }),
-    },
+    objectRef: mergeRef(master, minionId),
   };
 }
 

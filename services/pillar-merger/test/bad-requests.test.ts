@@ -155,7 +155,10 @@ test('what is forbidden or unauthorized is on record, with who asked for what', 
   );
   assert.ok(found.length >= 1);
   assert.equal(found[0]?.responseStatus?.code, 403);
-  assert.deepEqual(found[0]?.objectRef, { resource: 'pillars', namespace: 'salt-1', name: 'web-1' });
+  assert.deepEqual(found[0]?.objectRef, {
+    ...{ resource: 'minions', subresource: 'pillar', namespace: 'salt-1', name: 'web-1' },
+    ...{ apiGroup: 'colonnade', apiVersion: 'v1' },
+  });
   assert.ok(denials.some((r) => r.responseStatus?.reason === 'unauthorized'));
   assert.ok(
     !JSON.stringify(records, (_, x) => (typeof x === 'bigint' ? String(x) : x)).includes(master.token),

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type Call, ColonnadeError, LIMITS, startCall } from '@colonnade/contracts';
+import type { AuditPlugin } from '@colonnade/audit';
+import { type Call, ColonnadeError, type ErrorCode, LIMITS, startCall } from '@colonnade/contracts';
 import type { EstateStore } from '@colonnade/estate-store';
 import type { OpsRoute } from '@colonnade/service-kit';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import type { AuditPlugin } from '../audit.ts';
 import { authenticate, type Principal } from '../auth/authenticate.ts';
 import type { DenialLimit } from '../auth/denial-limit.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
@@ -22,11 +22,12 @@ declare module 'fastify' {
     denial: ColonnadeError | undefined;
     call: Call;
     startedMs: number;
+    /** The code of the problem it was answered with. */
+    problemCode: ErrorCode | undefined;
   }
   interface FastifyContextConfig {
     /** Absent: nobody may (deny by default). */
     permission?: Permission | 'anonymous';
-    recorded?: boolean;
   }
 }
 
@@ -38,6 +39,8 @@ export type AppOptions = {
   metricsAnonymous: boolean;
   denials: DenialLimit;
   audit: AuditPlugin;
+  /** Proxies whose X-Forwarded-For counts. */
+  trustedProxies: string | undefined;
   events: Events;
   requestBudgetMs: number;
 };
@@ -52,6 +55,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 30_000,
+    trustProxy: options.trustedProxies ?? false,
     routerOptions: { maxParamLength: 1024 },
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
     frameworkErrors: (error, request, reply) =>
@@ -60,7 +64,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   });
   acceptJsonOnly(app);
   addHooks(app, options);
-  app.setErrorHandler((error, request, reply) => sendError(options, error, request, reply));
+  app.setErrorHandler(
+    options.audit.errorHandler((error, request, reply) => sendError(options, error, request, reply)),
+  );
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(app, request, reply);
   });
@@ -74,6 +80,7 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('principal', undefined);
   app.decorateRequest('denial', undefined);
   app.decorateRequest('startedMs', 0);
+  app.decorateRequest('problemCode', undefined);
   app.addHook('onRequest', (request) => identify(options, request));
   options.audit.register(app);
   app.addHook('onRequest', async (request) => authorise(request));
@@ -141,11 +148,11 @@ function authorise(request: FastifyRequest): void {
 }
 
 function registerRoute(app: FastifyInstance, route: Route): void {
-  const { method, url, permission, recorded } = route;
+  const { method, url, permission, audit } = route;
   app.route({
     method,
     url,
-    config: { permission, recorded },
+    config: { permission, audit },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
       return route.run(request, reply, request.principal, request.call);
@@ -158,7 +165,7 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
   app.route({
     method: 'GET',
     url: route.path,
-    config: { permission: open ? 'anonymous' : 'metrics:read', recorded: false },
+    config: { permission: open ? 'anonymous' : 'metrics:read' },
     handler: async (_request, reply) => {
       const answer = await route.answer();
       reply.code(answer.status).header('content-type', answer.contentType);

@@ -36,6 +36,7 @@ export const PROBLEMS: Readonly<Record<ErrorCode, Row>> = {
   key_not_configured: { status: 500, title: 'PillarEncryptionKeyNotConfigured' },
   kid_unknown: { status: 500, title: 'Sealed with an unknown key' },
   decrypt_failed: { status: 500, title: 'Cannot be opened' },
+  audit_unavailable: { status: 500, title: 'Cannot be put on record' },
   misconfigured: { status: 500, title: 'Misconfigured' },
   internal: { status: 500, title: 'Internal fault' },
   overloaded: { status: 503, title: 'Overloaded' },

@@ -8,7 +8,6 @@ export function explainRoute(bus: Pick<Bus, 'request'>): Route {
     method: 'GET',
     url: '/explain',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     query: zExplainQuery,
     response: zExplanation,

@@ -12,7 +12,6 @@ export function pillarListRoute(estate: Estate): Route {
     method: 'POST',
     url: '/pillars/list',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     body: zPillarList,
     response: zPillarPage,

@@ -12,7 +12,6 @@ export function pillarVersionsRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid/versions',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     query: zPageQuery,
     response: zPillarVersions,

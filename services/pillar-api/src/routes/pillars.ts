@@ -33,7 +33,6 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
     method: 'POST',
     url: '/pillars',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'kept',
     body: zPillarCreate,
     response: zPillarView,
@@ -87,7 +86,6 @@ function updateRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/pillars/:pid',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'ignored',
     body: zPillarUpdate,
     response: zPillarView,
@@ -118,7 +116,6 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     response: zPillarView,
     async handle({ params }) {
@@ -134,7 +131,6 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/pillars/:pid',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -11,7 +11,7 @@ export function purgeHistoryRoute(estate: Estate): Route {
     method: 'POST',
     url: '/pillars/:pid/purge-history',
     permission: 'pillar:purge-history',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params }) {

@@ -16,7 +16,7 @@ export function revealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/reveal',
     permission: 'secret:reveal',
-    recorded: true,
+    floor: true,
     idempotency: 'refused',
     response: zPillarReveal,
     async handle({ principal, params, call }) {

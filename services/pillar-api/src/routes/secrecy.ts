@@ -24,7 +24,7 @@ function sealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/seal',
     permission: 'pillar:write',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     response: zPillarView,
     async handle(input) {
@@ -42,7 +42,7 @@ function unsealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/unseal',
     permission: 'secret:reveal',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     response: zPillarView,
     async handle(input) {
