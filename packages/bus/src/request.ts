@@ -16,7 +16,8 @@ import { fromNatsError, readWireError } from './wire-error.ts';
 
 /**
  * Asks an endpoint and decodes its answer. Waits as long as the call has time left; never retries.
- * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`
+ * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`,
+ *   `internal` (an answer that is none)
  */
 export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   connection: NatsConnection,
@@ -43,5 +44,10 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
     });
   const error = readWireError(answer.headers, answer.data);
   if (error !== undefined) throw error;
-  return decode(endpoint.response, answer.data);
+  try {
+    return decode(endpoint.response, answer.data);
+  } catch (cause) {
+    // Whoever asked has done nothing wrong.
+    throw new ColonnadeError('internal', `${endpoint.name} answered with something malformed`, { cause });
+  }
 }

@@ -106,7 +106,7 @@ function requireBus(bus: Pick<Bus, 'isConnected'>): void {
 }
 
 function notOnRecord(request: FastifyRequest, reply: FastifyReply): ColonnadeError {
-  const changed = reply.statusCode < 400 && request.method !== 'GET';
+  const changed = reply.statusCode < 400 && !['GET', 'HEAD'].includes(request.method);
   const what = changed
     ? 'the request was carried out, but the record of its end'
     : 'the record of this request';
