@@ -8,6 +8,7 @@ import {
   kmsJwks,
   kmsMac,
   LIMITS,
+  mergerExplain,
   startCall,
 } from '@colonnade/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -115,7 +116,6 @@ describe('a service on the bus', () => {
   test('a request without time left is not sent, one without a server fails at once', async () => {
     await assert.rejects(api.request(kmsMac, { sha256_hex: HEX }, startCall(0)), { code: 'unavailable' });
     const merger = await bus.as('pillar-merger');
-    const { mergerExplain } = await import('@colonnade/contracts');
     const started = performance.now();
     await assert.rejects(
       api.request(mergerExplain, { master: 'm1', minion_id: 'a', pillarenv: 'base' }, startCall(5000)),
@@ -123,6 +123,22 @@ describe('a service on the bus', () => {
     );
     assert.ok(performance.now() - started < 4000);
     assert.ok(merger.isConnected());
+  });
+
+  test('an answer that is none is a fault of the service, not of who asked', async () => {
+    const merger = await bus.raw('pillar-merger');
+    let payload = '';
+    const subscription = merger.subscribe(mergerExplain.subject, {
+      queue: 'pillar-merger',
+      callback: (error, message) => void (error ?? message.respond(payload)),
+    });
+    await merger.flush();
+    for (payload of ['nonsense', '{"more":1}', '']) {
+      const ask = { master: 'm1', minion_id: 'a', pillarenv: 'base' } as const;
+      await assert.rejects(api.request(mergerExplain, ask, startCall(2000)), { code: 'internal' });
+    }
+    subscription.unsubscribe();
+    await merger.flush();
   });
 
   test('a reply subject that is no inbox of a caller is dropped, the purge of a stream included', async () => {

@@ -18,7 +18,8 @@ import { fromNatsError, readWireError } from './wire-error.ts';
 
 /**
  * Asks an endpoint and decodes its answer. Waits as long as the call has time left; never retries.
- * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`
+ * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`,
+ *   `internal` (an answer that is none)
  */
 export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   connection: NatsConnection,
@@ -47,8 +48,13 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
     });
   const error = readWireError(answer.headers, answer.data);
   if (error !== undefined) throw error;
-  const body = endpoint.sealedAnswer
-    ? keys.open(answer.headers?.get(HEADER_REPLY_KEY) ?? '', endpoint.subject, answer.data)
-    : answer.data;
-  return decode(endpoint.response, body);
+  try {
+    const body = endpoint.sealedAnswer
+      ? keys.open(answer.headers?.get(HEADER_REPLY_KEY) ?? '', endpoint.subject, answer.data)
+      : answer.data;
+    return decode(endpoint.response, body);
+  } catch (cause) {
+    // Whoever asked has done nothing wrong.
+    throw new ColonnadeError('internal', `${endpoint.name} answered with something malformed`, { cause });
+  }
 }

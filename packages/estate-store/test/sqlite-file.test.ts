@@ -271,6 +271,21 @@ describe('the estate file', () => {
     assert.equal((await create(store, 'p2')).clock.tick, 2);
   });
 
+  test('jobs that wait for one lock wait together', async () => {
+    await using store = await openSqliteStore({ path, busyTimeoutMs: 300 });
+    await create(store, 'p0');
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    const startedMs = performance.now();
+    const writes = Array.from({ length: 20 }, (_, i) => create(store, `q${i}`));
+    await Promise.all(writes.map((write) => assertRefused(write, 'unavailable', /locked/u)));
+    const tookMs = performance.now() - startedMs;
+    assert.ok(tookMs < 20 * 300 * 0.5, `it took ${tookMs} ms`);
+    other.exec('ROLLBACK');
+    other.close();
+    assert.equal((await create(store, 'p1')).clock.tick, 2);
+  });
+
   test('a reader keeps its moment while the writer goes on, and holds none afterwards', async () => {
     await using store = await openSqliteStore({ path });
     await create(store, 'p1');

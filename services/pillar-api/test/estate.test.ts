@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { eventSubject } from '@colonnade/contracts';
+import { route } from '@colonnade/bus';
+import { ColonnadeError, eventSubject, mergerExplain } from '@colonnade/contracts';
 import { openSqliteReader } from '@colonnade/estate-store';
 import { canonicalText, parseValue } from '@colonnade/value';
 import { waitFor } from '../../../test/support/wait-for.ts';
@@ -431,5 +432,39 @@ describe('the estate over HTTP', () => {
 
   test('explain without a merger is 503', async () => {
     assertProblem(await world.admin.send('GET', '/explain?master=m1&minion_id=web-1'), 503, 'unavailable');
+  });
+
+  test('an explanation that is too large for a message is a fault of ours, not of the request', async () => {
+    const merger = await world.bus.as('pillar-merger');
+    const tooLarge = route(mergerExplain, async () => {
+      throw new ColonnadeError('too_large', 'the answer is too large for one message');
+    });
+    await merger.serve({ name: 'pillar-merger', version: '0.1.0', description: 'test' }, [tooLarge]);
+    const answer = await world.admin.send('GET', '/explain?master=m1&minion_id=web-1');
+    assertProblem(answer, 500, 'internal');
+    assert.match(String(plain(answer).detail), /explanation .* too large/u);
+  });
+
+  test('HEAD answers where GET does, with its status and headers, and without a body', async () => {
+    const made = await sendPlain(world.admin, 'POST', '/pillars', {
+      tgt_type: 'root',
+      name: 'head',
+      value: 1,
+    });
+    const head = async (path: string, token = world.adminToken) => {
+      const headers = { authorization: `Bearer ${token}` };
+      const answer = await fetch(new URL(path, world.api.url), { method: 'HEAD', headers });
+      assert.equal(await answer.text(), '');
+      return answer;
+    };
+    const found = await head(`/pillars/${plain(made).pid}`);
+    assert.deepEqual([found.status, found.headers.get('etag')], [200, etagOfAnswer(made)]);
+    const statuses = [];
+    for (const path of ['/pillars/nothing', '/nowhere', '/masters', '/metrics', '/readyz', '/pillars/list'])
+      statuses.push((await head(path)).status);
+    assert.deepEqual(statuses, [404, 404, 200, 200, 200, 404]);
+    assert.equal((await head('/masters', 'x')).status, 401);
+    const wrong = await world.admin.send('PATCH', '/masters');
+    assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, POST']);
   });
 });

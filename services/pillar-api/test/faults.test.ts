@@ -111,6 +111,23 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
     await waitFor('the backlog to be gone', async () => (await ready()) === 200);
   });
 
+  test('a minion that comes while its master is deleted: 409, which says that the tokens are revoked', async () => {
+    const made = await sendPlain(world.admin, 'POST', '/masters', { id: 'leaving' });
+    const recorded = (await auditRecords(world.bus)).length;
+    await world.kms.kill('SIGSTOP');
+    const headers = { 'if-match': made.headers.get('etag') ?? '' };
+    const underWay = world.admin.send('DELETE', '/masters/leaving', undefined, headers);
+    await waitFor('the request to have begun', async () => (await auditRecords(world.bus)).length > recorded);
+    const minion = { collections: [] };
+    const none = { 'if-none-match': '*' };
+    const put = await sendPlain(world.admin, 'PUT', '/masters/leaving/minions/late', minion, none);
+    await world.kms.kill('SIGCONT');
+    assert.equal(put.status, 201);
+    const answer = await underWay;
+    assertProblem(answer, 409, 'conflict');
+    assert.match(String(plain(answer).detail), /tokens are revoked.*POST \/masters/u);
+  });
+
   test('requests under way at SIGTERM are answered', async () => {
     const recorded = (await auditRecords(world.bus)).length;
     await world.kms.kill('SIGSTOP');

@@ -70,7 +70,8 @@ type Outcome = { replies: Reply[]; rest: QueuedJob[] };
 /**
  * One SQLite transaction for several jobs: with synchronous=FULL a commit waits for the disk, and that wait is
  * shared. Each job has its savepoint, so a refusal undoes that job alone. A fault of the store undoes the group,
- * and its jobs are tried once more, one by one, so that only those that cannot be written fail.
+ * and its jobs are tried once more, one by one, so that only those that cannot be written fail. When the file is
+ * locked, all of them fail at once: each would wait as long for the same lock, one after the other.
  */
 function commitGroup(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number): Outcome {
   let replies: Reply[] = [];
@@ -84,7 +85,7 @@ function commitGroup(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number
     }
   } catch (thrown) {
     rollBack(db);
-    if (jobs.length > 1) return commitSingly(db, jobs, changeTicksKept);
+    if (jobs.length > 1 && !isLocked(thrown)) return commitSingly(db, jobs, changeTicksKept);
     replies = failAll(jobs, thrown);
     return { replies, rest: [] };
   }
@@ -96,6 +97,11 @@ function commitGroup(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number
     replies = failAll(taken, thrown);
   }
   return { replies, rest: jobs.slice(taken.length) };
+}
+
+function isLocked(thrown: unknown): boolean {
+  const code = ((thrown as { errcode?: number }).errcode ?? 0) % 256;
+  return code === 5 || code === 6;
 }
 
 function commitSingly(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number): Outcome {

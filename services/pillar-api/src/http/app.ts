@@ -51,7 +51,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     logger: false,
     genReqId: () => randomUUID(),
     bodyLimit: LIMITS.httpBodyBytes,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 30_000,
@@ -178,8 +178,9 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): ColonnadeError {
   const path = request.url.split('?', 1)[0] ?? '/';
-  const allowed = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
+  const allowed: string[] = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
   if (allowed.length === 0) return new ColonnadeError('not_found', 'there is no such path');
+  if (allowed[0] === 'GET') allowed.splice(1, 0, 'HEAD');
   reply.header('allow', allowed.join(', '));
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
 }

@@ -154,14 +154,27 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
         throw new ColonnadeError('conflict', 'the master has minions: delete them first');
       // The KMS first: what is gone from the estate must not still open secrets.
       for (const jti of master.tokenIds) await revokeToken(kms, principal, jti, call);
-      await estate.write({
-        by: principal.sub,
-        mutations: [{ kind: 'master.delete', id: master.id, expect: master.tick }],
-        events: [masterEvent('master.deleted', master)],
-      });
+      await estate
+        .write({
+          by: principal.sub,
+          mutations: [{ kind: 'master.delete', id: master.id, expect: master.tick }],
+          events: [masterEvent('master.deleted', master)],
+        })
+        .catch((thrown) => {
+          throw asHalfDeleted(thrown);
+        });
       return { status: 204 };
     },
   });
+}
+
+/** A minion or a change that came in between; the tokens cannot be taken back into use. */
+function asHalfDeleted(thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError)) return thrown;
+  if (thrown.code !== 'conflict' && thrown.code !== 'precondition_failed') return thrown;
+  const what = `its tokens are revoked, but the master is still there: ${thrown.message}`;
+  const how = 'delete its minions and then it, or make it a token with POST /masters/{id}/tokens';
+  return new ColonnadeError('conflict', `${what}. Read it again; ${how}`, { cause: thrown });
 }
 
 export async function findMaster(
