@@ -22,7 +22,7 @@ const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
  * Makes or updates the two streams; only the user `provisioner` may. Both refuse new messages when full instead of
- * dropping old ones: the writer then keeps its outbox row, or fails closed (DESIGN section 4).
+ * dropping old ones: the writer then keeps its outbox row, or fails closed.
  */
 export async function provisionStreams(connection: NatsConnection, sizes: StreamSizes): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false });

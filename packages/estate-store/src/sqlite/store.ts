@@ -25,7 +25,7 @@ const READ_BUSY_TIMEOUT_MS = 1000;
 const CHANGE_TICKS_KEPT = 10_000;
 
 /**
- * Opens the estate for reading and writing; makes or migrates the file. DESIGN section 8.
+ * Opens the estate for reading and writing; makes or migrates the file.
  * @throws ColonnadeError `unavailable` (disk, lock, rights) | `misconfigured` (newer schema, not an estate)
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<EstateStore> {
