@@ -33,7 +33,9 @@ export async function createPillarApi(
   await using stack = new AsyncDisposableStack();
   const metrics = createMetrics(SERVICE.name);
   const events = createEvents(logger, metrics);
-  const store = stack.use(await openSqliteStore({ path: config.storePath }));
+  const store = stack.use(
+    await openSqliteStore({ path: config.storePath, newIncarnation: config.storeRestored }),
+  );
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connect(config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
