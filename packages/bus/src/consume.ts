@@ -11,8 +11,10 @@ import { fromNatsError } from './wire-error.ts';
  */
 export type Verdict =
   | { kind: 'done' }
-  | { kind: 'poison'; reason: string; bury: () => Promise<void> }
-  | { kind: 'retry'; error: unknown; delayMs?: number };
+  | { kind: 'poison'; bury: () => Promise<void> }
+  /** Not its turn yet: it comes again, and nothing is wrong. */
+  | { kind: 'later'; delayMs: number }
+  | { kind: 'retry'; error: unknown };
 
 export const DONE: Verdict = { kind: 'done' };
 
@@ -98,13 +100,11 @@ async function handleBatch(
     .handle(batch, signal)
     .catch((error: unknown) => batch.map((): Verdict => ({ kind: 'retry', error })));
   const done: Delivery[] = [];
+  let blocked: Verdict | undefined;
   let firstError: unknown;
   for (const [i, delivery] of batch.entries()) {
     // One acknowledgement for all would cover a message before it that has to come again.
-    const blocked = consumer.ack === 'all' && firstError !== undefined;
-    const verdict: Verdict = blocked
-      ? { kind: 'retry', error: firstError }
-      : await buried(verdicts[i] ?? missing());
+    const verdict: Verdict = blocked ?? (await buried(verdicts[i] ?? missing()));
     if (verdict.kind === 'done') {
       done.push(delivery);
     } else if (verdict.kind === 'poison') {
@@ -112,8 +112,10 @@ async function handleBatch(
       if (consumer.ack === 'explicit') reader.answer([delivery], TERM);
       else done.push(delivery);
     } else {
-      firstError ??= verdict.error;
-      reader.answer([delivery], nakBody(verdict.delayMs ?? backoffMs(failures + delivery.tries)));
+      if (verdict.kind === 'retry') firstError ??= verdict.error;
+      const delayMs = verdict.kind === 'later' ? verdict.delayMs : backoffMs(failures + delivery.tries);
+      reader.answer([delivery], nakBody(delayMs));
+      if (consumer.ack === 'all') blocked = verdict;
     }
   }
   await acknowledge(reader, consumer, options.confirm, done);

@@ -20,7 +20,7 @@ export type ConsumerDefinition = {
 };
 
 /** Short, because after a kill -9 the next writer waits this long for what the dead one had taken. */
-const FILE_ACK_WAIT_MS = 5000;
+const FILE_ACK_WAIT_MS = 3000;
 
 export const auditFileConsumer: ConsumerDefinition = {
   stream: AUDIT_STREAM,

@@ -1,0 +1,37 @@
+import type { Bus, Delivery } from '@colonnade/bus';
+import {
+  type AuditBackend,
+  auditDeadSubject,
+  type DeadLetterReason,
+  encode,
+  startCall,
+  zDeadLetter,
+} from '@colonnade/contracts';
+import type { Events } from './events.ts';
+
+/** Stores a message that a backend can never take. @throws ColonnadeError `bus_unavailable`: it is not stored */
+export type Bury = (
+  delivery: Delivery,
+  reason: DeadLetterReason,
+  detail: string,
+  stream: string,
+) => Promise<void>;
+
+const BUDGET_MS = 5000;
+
+export function createBury(bus: Bus, backend: AuditBackend, events: Events): Bury {
+  return async ({ seq, subject, payload }, reason, detail, stream) => {
+    const letter = { reason, detail, seq, subject, payload_b64: Buffer.from(payload).toString('base64') };
+    await bus.publishDurable(
+      {
+        subject: auditDeadSubject(backend),
+        // The same for every try: whoever dies between this and the acknowledgement does it again.
+        msgId: `${backend}:${stream}:${seq}`,
+        payload: encode(zDeadLetter, letter),
+        allowDuplicate: true,
+      },
+      startCall(BUDGET_MS),
+    );
+    events.deadLetter(backend, seq, reason, detail);
+  };
+}
