@@ -27,7 +27,9 @@ export type ConsumerState = {
   stream: { created: string; firstSeq: number; lastSeq: number; bytes: number; maxBytes: number };
 };
 
-export type ConsumeOptions = PullOptions & {
+export type ConsumeOptions = {
+  /** How much the next batch may be; asked before each one. */
+  pull: () => PullOptions;
   /** The server confirms the acknowledgement of each batch, before the next batch is handled. */
   confirm: boolean;
   /**
@@ -42,11 +44,12 @@ export type ConsumeOptions = PullOptions & {
 const RETRY_MIN_MS = 100;
 const RETRY_MAX_MS = 5000;
 const ACK = Buffer.from('+ACK');
+const NAK = Buffer.from('-NAK');
 const TERM = Buffer.from('+TERM');
 
 /**
- * Reads a durable consumer until the signal: the next batch is fetched while one is handled. What is under way at the
- * signal is handled to its end.
+ * Reads a durable consumer until the signal: the next batch is fetched while one is handled. A batch that is here at the
+ * signal is still handled, the one that was being fetched is given back for the next reader.
  */
 export async function consume(
   connection: NatsConnection,
@@ -60,7 +63,6 @@ export async function consume(
   while (!signal.aborted) {
     try {
       const batch = await next.then((fetch) => fetch());
-      if (signal.aborted) return;
       next = prefetch(reader, options, signal);
       if (batch.length === 0) continue;
       batch.sort((a, b) => a.seq - b.seq);
@@ -74,12 +76,13 @@ export async function consume(
       next = prefetch(reader, options, signal);
     }
   }
-  await next.catch(() => {});
+  const left = await next.then((fetch) => fetch()).catch(() => []);
+  reader.answer(left, NAK);
 }
 
 /** A pull whose failure is thrown where its result is wanted, and nowhere before. */
-function prefetch(reader: PullReader, options: PullOptions, signal: AbortSignal) {
-  return reader.pull(options, signal).then(
+function prefetch(reader: PullReader, options: ConsumeOptions, signal: AbortSignal) {
+  return reader.pull(options.pull(), signal).then(
     (batch) => () => batch,
     (error) => () => {
       throw error;

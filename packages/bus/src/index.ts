@@ -4,6 +4,6 @@ export { type ConsumeOptions, type ConsumerState, DONE, type Verdict } from './c
 export type { BusLogger } from './logger.ts';
 export { type NatsConfigOptions, renderNatsConfig, renderProductionNatsConfig } from './nats-config.ts';
 export type { DurableMessage } from './publish.ts';
-export type { Delivery } from './pull.ts';
+export type { Delivery, PullOptions } from './pull.ts';
 export { type Route, route, type ServedService, type ServiceDescription } from './serve.ts';
 export type { StreamSizes } from './streams.ts';

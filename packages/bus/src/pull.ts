@@ -91,6 +91,7 @@ export function openPullReader(connection: NatsConnection, consumer: ConsumerDef
     if (connection.isClosed()) throw new ColonnadeError('bus_unavailable', 'the bus is closed');
     const taken = late;
     late = [];
+    if (signal.aborted) return taken;
     const bytesLeft = () => options.maxBytes - taken.reduce((sum, { payload }) => sum + payload.length, 0);
     const more = async (room: number, times: object, waitMs: number) => {
       const { messages, end } = await ask({ max_bytes: bytesLeft(), ...times }, room, waitMs, signal);

@@ -18,10 +18,19 @@ export type Bury = (
 ) => Promise<void>;
 
 const BUDGET_MS = 5000;
+/** As base64 inside a message; more of a payload is not kept. */
+const MAX_PAYLOAD_BYTES = 2 * 1024 * 1024;
 
 export function createBury(bus: Bus, backend: AuditBackend, events: Events): Bury {
   return async ({ seq, subject, payload }, reason, detail, stream) => {
-    const letter = { reason, detail, seq, subject, payload_b64: Buffer.from(payload).toString('base64') };
+    const kept = payload.subarray(0, MAX_PAYLOAD_BYTES);
+    const letter = {
+      reason,
+      detail: kept.length === payload.length ? detail : `${detail}; cut at ${kept.length} bytes`,
+      seq,
+      subject,
+      payload_b64: Buffer.from(kept).toString('base64'),
+    };
     await bus.publishDurable(
       {
         subject: auditDeadSubject(backend),

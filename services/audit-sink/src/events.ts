@@ -111,6 +111,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     backlogAlert(backend: string, waiting: number, ratio: number) {
       logger.error({ backend, waiting, ratio }, 'the backlog is near its limit');
     },
+    kubeconfigBad: (error: unknown) =>
+      logger.error({ err: error }, 'the kubeconfig of the webhook cannot be used'),
     lagUnknown: (error: unknown) => logger.warn({ err: error }, 'the state of the stream is unknown'),
     webhookAnswered: (answer: string) => requests.inc({ answer }),
     ingestAnswered: (code: number) => ingested.inc({ code: String(code) }),

@@ -6,14 +6,18 @@ import {
   type Logger,
   type Running,
 } from '@colonnade/service-kit';
-import type { Backend } from './backends/backend.ts';
 import { createFileBackend } from './backends/file.ts';
 import { createStdoutBackend } from './backends/stdout.ts';
 import { startBackends } from './backends/union.ts';
+import { createWebhookBackend, type WebhookBackend } from './backends/webhook.ts';
 import type { AuditSinkConfig } from './config.ts';
 import { createEvents, type Events } from './events.ts';
+import { hashToken } from './ingest/authenticate.ts';
+import { type IngestServer, startIngest } from './ingest/server.ts';
+import { watchBacklog } from './retention.ts';
+import { createReloadingPoster } from './webhook/reloading-poster.ts';
 
-export type AuditSink = Running & { url: string };
+export type AuditSink = Running & { url: string; ingestUrl: string | undefined };
 
 const MEGABYTE = 1024 * 1024;
 
@@ -28,23 +32,40 @@ export async function createAuditSink(config: AuditSinkConfig, deps: { logger: L
   await using started = new AsyncDisposableStack();
   const bus = started.use(await openBus(config, logger));
   const health = createHealth();
-  const ops = started.use(
-    await createOpsServer({ host: config.opsHost, port: config.opsPort, health, metrics, logger }),
-  );
+  const { opsHost: host, opsPort: port } = config;
+  const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
+
   const file = logBackend(config, bus, events);
-  const backends = [file];
-  const union = startBackends(backends, bus, events);
-  started.use(union);
-  started.use(onHangup(() => file.reopen()));
+  const webhook = webhookBackend(config, bus, events);
+  const union = started.use(startBackends(webhook === undefined ? [file] : [file, webhook], bus, events));
+  const backlog = started.use(
+    watchBacklog(
+      bus,
+      { file, webhook },
+      { maxEvents: config.webhookMaxBacklog, maxShare: config.webhookMaxStreamPercent / 100 },
+      events,
+    ),
+  );
+  const ingest = await ingestServer(config, bus, events);
+  if (ingest !== undefined) started.use(ingest);
+  started.use(
+    onHangup(() => {
+      void file.reopen();
+      ingest?.reload();
+    }),
+  );
   health.addCheck('nats', () => {
     if (!bus.isConnected()) throw new Error('the bus is not connected');
   });
-  health.addCheck('file', () => union.check('file'));
+  for (const name of union.names) health.addCheck(name, () => union.check(name));
+  health.addCheck('stream', () => backlog.check());
   started.defer(() => health.setDraining());
   const running = started.move();
+  const ingestUrl = ingest?.url;
   return {
     url: ops.url,
-    announce: { url: ops.url },
+    ingestUrl,
+    announce: { url: ops.url, ...(ingestUrl === undefined ? {} : { ingestUrl }) },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -60,11 +81,7 @@ function openBus(config: AuditSinkConfig, logger: Logger): Promise<Bus> {
   });
 }
 
-function logBackend(
-  config: AuditSinkConfig,
-  bus: Bus,
-  events: Events,
-): Backend & { reopen(): Promise<void> } {
+function logBackend(config: AuditSinkConfig, bus: Bus, events: Events) {
   const deps = { bus, events };
   if (config.logPath === '-') return createStdoutBackend({ format: config.logFormat }, deps);
   return createFileBackend(
@@ -85,9 +102,54 @@ function logBackend(
   );
 }
 
+function webhookBackend(config: AuditSinkConfig, bus: Bus, events: Events): WebhookBackend | undefined {
+  if (config.webhookConfigFile === undefined) return undefined;
+  return createWebhookBackend(
+    {
+      poster: createReloadingPoster(config.webhookConfigFile, events.kubeconfigBad),
+      batchMaxSize: config.webhookBatchMaxSize,
+      batchMaxWaitMs: config.webhookBatchMaxWaitMs,
+      throttleQps: config.webhookThrottleQps,
+      throttleBurst: config.webhookThrottleBurst,
+      initialBackoffMs: config.webhookInitialBackoffMs,
+      limits: {
+        truncate: config.webhookTruncate,
+        maxEventBytes: config.webhookMaxEventBytes,
+        maxBatchBytes: config.webhookMaxBatchBytes,
+      },
+    },
+    { bus, events },
+  );
+}
+
+async function ingestServer(
+  config: AuditSinkConfig,
+  bus: Bus,
+  events: Events,
+): Promise<IngestServer | undefined> {
+  const { ingestPort, ingestCertFile, ingestKeyFile, ingestClientCaFile, ingestToken } = config;
+  if (ingestPort === undefined || ingestCertFile === undefined || ingestKeyFile === undefined)
+    return undefined;
+  return startIngest(
+    {
+      host: config.ingestHost,
+      port: ingestPort,
+      certFile: ingestCertFile,
+      keyFile: ingestKeyFile,
+      clientCaFile: ingestClientCaFile,
+      credentials: {
+        tokenHash: ingestToken === undefined ? undefined : hashToken(ingestToken.reveal()),
+        clientCertificates: ingestClientCaFile !== undefined,
+        clientNames: config.ingestClientNames ?? [],
+      },
+      maxBodyBytes: config.ingestMaxBytes,
+    },
+    { bus, events },
+  );
+}
+
 /** SIGHUP, as log rotation from outside sends it. */
-function onHangup(act: () => Promise<void>): Disposable {
-  const listener = () => void act();
-  process.on('SIGHUP', listener);
-  return { [Symbol.dispose]: () => process.removeListener('SIGHUP', listener) };
+function onHangup(act: () => void): Disposable {
+  process.on('SIGHUP', act);
+  return { [Symbol.dispose]: () => process.removeListener('SIGHUP', act) };
 }

@@ -4,12 +4,16 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Bus } from '@colonnade/bus';
 import {
+  AUDIT_DEAD_STREAM,
   type AuditEvent,
   auditSubject,
   type BusUser,
+  type DeadLetter,
+  decode,
   encode,
   startCall,
   zAuditEvent,
+  zDeadLetter,
 } from '@colonnade/contracts';
 import { createLogger } from '@colonnade/service-kit';
 import { type RealBus, type RealBusOptions, startRealBus } from '../../../test/support/real-bus.ts';
@@ -41,6 +45,26 @@ export async function prepareSink(options: RealBusOptions = {}) {
     logLines,
     /** A publisher such as pillar-api. */
     publisher: await bus.as('pillar-api'),
+    async deadLetters(): Promise<DeadLetter[]> {
+      const witness = await bus.witness();
+      const info = await witness.request(`$JS.API.STREAM.INFO.${AUDIT_DEAD_STREAM}`);
+      const { last_seq: last } = info.json<{ state: { last_seq: number } }>().state;
+      const letters: DeadLetter[] = [];
+      for (let seq = 1; seq <= last; seq += 1) {
+        const answer = await witness.request(
+          `$JS.API.STREAM.MSG.GET.${AUDIT_DEAD_STREAM}`,
+          JSON.stringify({ seq }),
+        );
+        letters.push(
+          decode(
+            zDeadLetter,
+            Buffer.from(answer.json<{ message: { data: string } }>().message.data, 'base64'),
+          ),
+        );
+      }
+      await witness.close();
+      return letters;
+    },
     async start(changes: Record<string, string | undefined> = {}) {
       return stack.use(await createAuditSink(readAuditSinkConfig({ ...env, ...changes }), { logger }));
     },

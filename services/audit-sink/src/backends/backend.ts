@@ -1,4 +1,4 @@
-import type { Delivery, Verdict } from '@colonnade/bus';
+import type { Delivery, PullOptions, Verdict } from '@colonnade/bus';
 import type { ConsumerDefinition } from '@colonnade/contracts';
 
 /** Says which events a backend takes; those it does not take are done for it. */
@@ -11,9 +11,6 @@ export type ParsedEvent = Readonly<Record<string, unknown>> & {
   level: string;
 };
 
-/** How many messages a backend takes at once. */
-export type BatchOptions = { maxMessages: number; maxBytes: number; waitMs: number; fillMs: number };
-
 /**
  * One place audit events go to (seed 001: ProcessEvents, Run, Shutdown, String). Each has its own durable consumer, so that
  * none waits for another. A third backend is one more file that makes one of these.
@@ -21,7 +18,8 @@ export type BatchOptions = { maxMessages: number; maxBytes: number; waitMs: numb
 export type Backend = {
   readonly name: string;
   readonly consumer: ConsumerDefinition;
-  readonly batch: BatchOptions;
+  /** How much it takes at once; asked before each batch. */
+  batch(): PullOptions;
   /** Becomes ready: takes locks, opens files. Resolves when events may come, or at the signal. */
   run(signal: AbortSignal): Promise<void>;
   /** Takes a batch in the order of the stream: one verdict for each message. A throw means that all come again. */

@@ -58,12 +58,12 @@ export function createFileBackend(
   return {
     name: NAME,
     consumer: auditFileConsumer,
-    batch: {
+    batch: () => ({
       maxMessages: options.fsync === 'always' ? 1 : 1024,
       maxBytes: 8 * 1024 * 1024,
       waitMs: 2000,
       fillMs: 0,
-    },
+    }),
     async run(signal) {
       await mkdir(names.dir, { recursive: true, mode: 0o700 });
       events.waitingForLock(options.path);

@@ -22,7 +22,7 @@ export function createStdoutBackend(
   return {
     name: NAME,
     consumer: auditFileConsumer,
-    batch: { maxMessages: 1024, maxBytes: 8 * 1024 * 1024, waitMs: 2000, fillMs: 0 },
+    batch: () => ({ maxMessages: 1024, maxBytes: 8 * 1024 * 1024, waitMs: 2000, fillMs: 0 }),
     async run() {
       stream = (await bus.consumerState(auditFileConsumer)).stream.created;
     },

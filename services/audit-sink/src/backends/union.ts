@@ -5,7 +5,11 @@ import type { Events } from '../events.ts';
 import type { Backend } from './backend.ts';
 
 /** Several backends that run at once, each at its own pace. */
-export type Union = AsyncDisposable & { check(name: string): void };
+export type Union = AsyncDisposable & {
+  names: readonly string[];
+  /** @throws Error with what keeps that backend from taking events */
+  check(name: string): void;
+};
 
 const START_RETRY_MS = 1000;
 
@@ -17,6 +21,7 @@ export function startBackends(backends: readonly Backend[], bus: Bus, events: Ev
   const stop = new AbortController();
   const working = backends.map((backend) => drive(backend, bus, events, stop.signal));
   return {
+    names: backends.map(({ name }) => name),
     check: (name) => backends.find((b) => b.name === name)?.check(),
     async [Symbol.asyncDispose]() {
       stop.abort();
@@ -29,11 +34,11 @@ async function drive(backend: Backend, bus: Bus, events: Events, signal: AbortSi
   try {
     await start(backend, events, signal);
     if (signal.aborted) return;
-    const { name, batch } = backend;
+    const { name } = backend;
     await bus.consume(
       backend.consumer,
       {
-        ...batch,
+        pull: () => backend.batch(),
         confirm: true,
         handle: (deliveries, stopping) => backend.process(deliveries, stopping),
         onFailure: (error, attempt) => events.batchFailed(name, error, attempt),

@@ -1,0 +1,75 @@
+import { ColonnadeError, type DeadLetterReason, LIMITS } from '@colonnade/contracts';
+import { canonicalBytes, parseValue, type Value, ValueError, type ValueObject } from '@colonnade/value';
+import { readEvent } from '../read-event.ts';
+import { truncateEvent } from '../webhook/truncate.ts';
+import { normaliseJson } from './normalise.ts';
+
+/** One item of a list: an event as it is stored, or why it cannot be. */
+export type IngestedItem =
+  | { ok: true; payload: Uint8Array }
+  | { ok: false; payload: Uint8Array; reason: DeadLetterReason; detail: string };
+
+/** Objects of Kubernetes are nested deeper than anything of ours. */
+const MAX_DEPTH = 512;
+const HEADROOM = 16 * 1024;
+const MAX_EVENT_BYTES = LIMITS.natsPayloadBytes - HEADROOM;
+/** What a client of Kubernetes may have sent it and our strict parser refuses: one such body must not cost a whole list. */
+const NORMALISED: ReadonlySet<string> = new Set([
+  'duplicate_key',
+  'lone_surrogate',
+  'number_range',
+  'too_deep',
+]);
+
+/**
+ * Reads an audit.k8s.io/v1 EventList as kube-apiserver's webhook sends it: its items have neither kind nor apiVersion, the events
+ * stored have both, as in Kubernetes' own log.
+ * @throws ColonnadeError `bad_request`: no EventList of this version
+ */
+export function parseEventList(body: Uint8Array): IngestedItem[] {
+  const { list, normalised } = parseBody(body);
+  if (!isObject(list)) throw new ColonnadeError('bad_request', 'not an object');
+  if (list.kind !== 'EventList') throw new ColonnadeError('bad_request', 'kind is not EventList');
+  if (list.apiVersion !== 'audit.k8s.io/v1') {
+    throw new ColonnadeError('bad_request', 'apiVersion is not audit.k8s.io/v1');
+  }
+  const items = list.items ?? [];
+  if (!Array.isArray(items)) throw new ColonnadeError('bad_request', 'items is not a list');
+  return items.map((item) => ingestItem(item, normalised));
+}
+
+function parseBody(body: Uint8Array): { list: Value; normalised: boolean } {
+  try {
+    return { list: parseValue(body, { maxDepth: MAX_DEPTH }), normalised: false };
+  } catch (thrown) {
+    if (!(thrown instanceof ValueError)) throw thrown;
+    if (NORMALISED.has(thrown.code)) return { list: normaliseJson(body, MAX_DEPTH), normalised: true };
+    throw new ColonnadeError('bad_request', `not valid JSON: ${thrown.code}`, { cause: thrown });
+  }
+}
+
+function ingestItem(item: Value, normalised: boolean): IngestedItem {
+  if (!isObject(item)) {
+    return { ok: false, payload: canonicalBytes(item), reason: 'not_an_event', detail: 'not an object' };
+  }
+  const marks: ValueObject = normalised ? { 'colonnade/normalised': 'true' } : {};
+  const annotations = { ...(isObject(item.annotations) ? item.annotations : {}), ...marks };
+  const event: ValueObject = { kind: 'Event', apiVersion: 'audit.k8s.io/v1', ...item };
+  if (Object.keys(annotations).length > 0) event.annotations = annotations;
+  let payload = canonicalBytes(event);
+  if (payload.length > MAX_EVENT_BYTES) payload = truncateEvent(payload);
+  if (payload.length > MAX_EVENT_BYTES) {
+    return {
+      ok: false,
+      payload,
+      reason: 'too_large',
+      detail: `over ${MAX_EVENT_BYTES} bytes without its bodies`,
+    };
+  }
+  const read = readEvent(payload);
+  return read.ok ? { ok: true, payload } : { ok: false, payload, reason: read.reason, detail: read.detail };
+}
+
+function isObject(value: Value | undefined): value is ValueObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
