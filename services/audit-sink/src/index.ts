@@ -1,2 +1,4 @@
 export { type AuditSinkConfig, auditSinkSettings, readAuditSinkConfig } from './config.ts';
+export { findEvents, type Query } from './reader/find.ts';
+export { type Fault, type Verification, verifyLog } from './reader/verify.ts';
 export { type AuditSink, createAuditSink } from './service.ts';

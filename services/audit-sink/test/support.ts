@@ -4,14 +4,15 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { Bus } from '@colonnade/bus';
 import {
+  AUDIT_ANCHOR_STREAM,
   AUDIT_DEAD_STREAM,
   type AuditEvent,
   auditSubject,
   type BusUser,
-  type DeadLetter,
   decode,
   encode,
   startCall,
+  zAuditAnchor,
   zAuditEvent,
   zDeadLetter,
 } from '@colonnade/contracts';
@@ -45,31 +46,27 @@ export async function prepareSink(options: RealBusOptions = {}) {
     logLines,
     /** A publisher such as pillar-api. */
     publisher: await bus.as('pillar-api'),
-    async deadLetters(): Promise<DeadLetter[]> {
-      const witness = await bus.witness();
-      const info = await witness.request(`$JS.API.STREAM.INFO.${AUDIT_DEAD_STREAM}`);
-      const { last_seq: last } = info.json<{ state: { last_seq: number } }>().state;
-      const letters: DeadLetter[] = [];
-      for (let seq = 1; seq <= last; seq += 1) {
-        const answer = await witness.request(
-          `$JS.API.STREAM.MSG.GET.${AUDIT_DEAD_STREAM}`,
-          JSON.stringify({ seq }),
-        );
-        letters.push(
-          decode(
-            zDeadLetter,
-            Buffer.from(answer.json<{ message: { data: string } }>().message.data, 'base64'),
-          ),
-        );
-      }
-      await witness.close();
-      return letters;
-    },
+    deadLetters: async () => (await readStream(bus, AUDIT_DEAD_STREAM)).map((m) => decode(zDeadLetter, m)),
+    anchors: async () => (await readStream(bus, AUDIT_ANCHOR_STREAM)).map((m) => decode(zAuditAnchor, m)),
     async start(changes: Record<string, string | undefined> = {}) {
       return stack.use(await createAuditSink(readAuditSinkConfig({ ...env, ...changes }), { logger }));
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
+}
+
+/** Every message of a stream that is still there. */
+async function readStream(bus: RealBus, stream: string): Promise<Buffer[]> {
+  const witness = await bus.witness();
+  const info = await witness.request(`$JS.API.STREAM.INFO.${stream}`);
+  const { first_seq, last_seq } = info.json<{ state: { first_seq: number; last_seq: number } }>().state;
+  const messages: Buffer[] = [];
+  for (let seq = Math.max(first_seq, 1); seq <= last_seq; seq += 1) {
+    const answer = await witness.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify({ seq }));
+    messages.push(Buffer.from(answer.json<{ message: { data: string } }>().message.data, 'base64'));
+  }
+  await witness.close();
+  return messages;
 }
 
 /** An event whose id is its number, so that a reader can tell which are there. */

@@ -87,8 +87,18 @@ export function createWriter(opened: OpenFiles, options: WriterOptions): Writer 
     await cut(files);
     torn = false;
   };
+  /** @returns false when the log is in no folder any more, so that nothing is written */
   const writeChunk = async (chunk: Chunk) => {
     torn = true;
+    try {
+      return await tryChunk(chunk);
+    } catch (thrown) {
+      // Whoever reads the log meanwhile sees no half line; while the disk is full that may be long.
+      await cut(files).catch(() => {});
+      throw thrown;
+    }
+  };
+  const tryChunk = async (chunk: Chunk) => {
     await writeAt(files.log, chunk.data, files.end);
     if (options.sync) await files.log.datasync();
     // Deleted between our look and now: what was written is in no folder.
