@@ -3,12 +3,13 @@ import type { ConsumerState } from '@colonnade/bus';
 import { encodeText, zAuditEvent } from '@colonnade/contracts';
 import type { Events } from '../events.ts';
 import { type Gap, gapEvent } from '../gap.ts';
+import type { Entry } from './chunk.ts';
 import type { FileNames } from './files.ts';
 import type { LogFormat } from './format.ts';
 import { legacyLine } from './legacy.ts';
 import { readLostLines } from './lost-lines.ts';
 import { recover } from './recover.ts';
-import { createWriter, type Entry, type Writer } from './writer.ts';
+import { createWriter, type Writer } from './writer.ts';
 
 export type OpenLogOptions = {
   path: string;

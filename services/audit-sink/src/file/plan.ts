@@ -2,9 +2,9 @@ import type { ConsumerState, Delivery } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
 import type { EventFilter } from '../backends/backend.ts';
 import { readEvent } from '../read-event.ts';
+import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';
-import type { Entry } from './writer.ts';
 
 /** What is to be done with one batch. Pure. */
 export type Plan = {

@@ -7,37 +7,47 @@ const INT64_MAX = 2n ** 63n - 1n;
 
 type Reviver = (key: string, value: unknown, context: { source?: string }) => unknown;
 
+/** A value that was brought into range, and whether anything had to be changed for that. */
+export type Normalised = { value: Value; changed: boolean };
+
 /**
- * JSON that our values cannot hold exactly, brought into their range: of a repeated key the last one counts, lone surrogates become
- * U+FFFD, integers beyond 64 bits become floats, what is nested too deep becomes its place holder. A body of
- * somebody else's request is in the record to be read, not to be computed with.
+ * Parses JSON that our values may not be able to hold; integers stay exact. Of a repeated key the last one counts.
  * @throws ColonnadeError `bad_request` when it is no JSON at all
  */
-export function normaliseJson(body: Uint8Array, maxDepth: number): Value {
-  const keepKinds: Reviver = (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined ? numberOf(source, value) : value;
-  let parsed: unknown;
+export function parseLoosely(body: Uint8Array): unknown {
+  const keepIntegers: Reviver = (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && INTEGER.test(source) ? BigInt(source) : value;
   try {
-    parsed = JSON.parse(Buffer.from(body).toString('utf8'), keepKinds as never);
+    return JSON.parse(Buffer.from(body).toString('utf8'), keepIntegers as never);
   } catch (cause) {
     throw new ColonnadeError('bad_request', 'not valid JSON', { cause });
   }
-  return normalise(parsed, maxDepth);
 }
 
-function numberOf(source: string, value: number): bigint | number {
-  if (!INTEGER.test(source)) return Number.isFinite(value) ? value : 0;
-  const integer = BigInt(source);
-  if (integer >= INT64_MIN && integer <= INT64_MAX) return integer;
-  return Number.isFinite(value) ? value : 0;
-}
-
-function normalise(value: unknown, depth: number): Value {
-  if (typeof value === 'string') return value.toWellFormed();
-  if (typeof value !== 'object' || value === null) return value as Value;
-  if (depth === 0) return '(nested too deep)';
-  if (Array.isArray(value)) return value.map((one) => normalise(one, depth - 1));
-  const out: ValueObject = Object.create(null);
-  for (const [key, one] of Object.entries(value)) out[key.toWellFormed()] = normalise(one, depth - 1);
-  return out;
+/**
+ * Brings what `parseLoosely` gave into the range of our values: lone surrogates become U+FFFD, numbers beyond their kind become text,
+ * what is nested too deep becomes a place holder. A body of somebody else's request is in the record to be
+ * read, not to be computed with.
+ */
+export function normalise(parsed: unknown, maxDepth: number): Normalised {
+  let changed = false;
+  const change = <T>(value: T): T => {
+    changed = true;
+    return value;
+  };
+  const text = (value: string) => (value.isWellFormed() ? value : change(value.toWellFormed()));
+  const walk = (value: unknown, depth: number): Value => {
+    if (typeof value === 'string') return text(value);
+    if (typeof value === 'bigint') {
+      return value >= INT64_MIN && value <= INT64_MAX ? value : change(value.toString());
+    }
+    if (typeof value === 'number') return Number.isFinite(value) ? value : change(String(value));
+    if (typeof value !== 'object' || value === null) return value as Value;
+    if (depth === 0) return change('(nested too deep)');
+    if (Array.isArray(value)) return value.map((one) => walk(one, depth - 1));
+    const out: ValueObject = Object.create(null);
+    for (const [key, one] of Object.entries(value)) out[text(key)] = walk(one, depth - 1);
+    return out;
+  };
+  return { value: walk(parsed, maxDepth), changed };
 }

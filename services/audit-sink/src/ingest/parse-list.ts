@@ -2,7 +2,7 @@ import { ColonnadeError, type DeadLetterReason, LIMITS } from '@colonnade/contra
 import { canonicalBytes, parseValue, type Value, ValueError, type ValueObject } from '@colonnade/value';
 import { readEvent } from '../read-event.ts';
 import { truncateEvent } from '../webhook/truncate.ts';
-import { normaliseJson } from './normalise.ts';
+import { normalise, parseLoosely } from './normalise.ts';
 
 /** One item of a list: an event as it is stored, or why it cannot be. */
 export type IngestedItem =
@@ -27,25 +27,32 @@ const NORMALISED: ReadonlySet<string> = new Set([
  * @throws ColonnadeError `bad_request`: no EventList of this version
  */
 export function parseEventList(body: Uint8Array): IngestedItem[] {
-  const { list, normalised } = parseBody(body);
-  if (!isObject(list)) throw new ColonnadeError('bad_request', 'not an object');
-  if (list.kind !== 'EventList') throw new ColonnadeError('bad_request', 'kind is not EventList');
-  if (list.apiVersion !== 'audit.k8s.io/v1') {
-    throw new ColonnadeError('bad_request', 'apiVersion is not audit.k8s.io/v1');
-  }
-  const items = list.items ?? [];
-  if (!Array.isArray(items)) throw new ColonnadeError('bad_request', 'items is not a list');
-  return items.map((item) => ingestItem(item, normalised));
-}
-
-function parseBody(body: Uint8Array): { list: Value; normalised: boolean } {
   try {
-    return { list: parseValue(body, { maxDepth: MAX_DEPTH }), normalised: false };
+    return itemsOf(parseValue(body, { maxDepth: MAX_DEPTH })).map((item) => ingestItem(item as Value, false));
   } catch (thrown) {
     if (!(thrown instanceof ValueError)) throw thrown;
-    if (NORMALISED.has(thrown.code)) return { list: normaliseJson(body, MAX_DEPTH), normalised: true };
-    throw new ColonnadeError('bad_request', `not valid JSON: ${thrown.code}`, { cause: thrown });
+    if (!NORMALISED.has(thrown.code)) {
+      throw new ColonnadeError('bad_request', `not valid JSON: ${thrown.code}`, { cause: thrown });
+    }
+    // A repeated key leaves no trace once it is parsed: then every event of the list may have had it.
+    const all = thrown.code === 'duplicate_key';
+    return itemsOf(parseLoosely(body)).map((item) => {
+      const { value, changed } = normalise(item, MAX_DEPTH - 8);
+      return ingestItem(value, changed || all);
+    });
   }
+}
+
+/** @throws ColonnadeError `bad_request`: no EventList of this version */
+function itemsOf(list: unknown): readonly unknown[] {
+  if (typeof list !== 'object' || list === null) throw new ColonnadeError('bad_request', 'not an object');
+  const { kind, apiVersion, items } = list as Record<string, unknown>;
+  if (kind !== 'EventList') throw new ColonnadeError('bad_request', 'kind is not EventList');
+  if (apiVersion !== 'audit.k8s.io/v1') {
+    throw new ColonnadeError('bad_request', 'apiVersion is not audit.k8s.io/v1');
+  }
+  if (!Array.isArray(items ?? [])) throw new ColonnadeError('bad_request', 'items is not a list');
+  return (items ?? []) as readonly unknown[];
 }
 
 function ingestItem(item: Value, normalised: boolean): IngestedItem {
@@ -59,12 +66,8 @@ function ingestItem(item: Value, normalised: boolean): IngestedItem {
   let payload = canonicalBytes(event);
   if (payload.length > MAX_EVENT_BYTES) payload = truncateEvent(payload);
   if (payload.length > MAX_EVENT_BYTES) {
-    return {
-      ok: false,
-      payload,
-      reason: 'too_large',
-      detail: `over ${MAX_EVENT_BYTES} bytes without its bodies`,
-    };
+    const detail = `over ${MAX_EVENT_BYTES} bytes without its bodies`;
+    return { ok: false, payload, reason: 'too_large', detail };
   }
   const read = readEvent(payload);
   return read.ok ? { ok: true, payload } : { ok: false, payload, reason: read.reason, detail: read.detail };
