@@ -74,7 +74,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       dropped.inc({ backend: gap.backend, reason: gap.reason }, gap.count);
       logger.error({ ...gap }, 'gap record written');
     },
-    gapRefused(gap: Omit<Gap, 'reason' | 'count'>) {
+    gapRefused(gap: Pick<Gap, 'backend' | 'from' | 'to'>) {
       failing.set({ backend: gap.backend }, 1);
       logger.error(
         { ...gap },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuditEvent } from '@colonnade/contracts';
+import type { AuditBackend, AuditEvent } from '@colonnade/contracts';
 
 /** Why records are missing from a backend. */
 export const GAP_REASONS = [
@@ -19,7 +19,7 @@ export const GAP_REASONS = [
 export type GapReason = (typeof GAP_REASONS)[number];
 
 /** Stream sequences that a backend does not have, both ends included. */
-export type Gap = { backend: string; reason: GapReason; from: number; to: number; count: number };
+export type Gap = { backend: AuditBackend; reason: GapReason; from: number; to: number; count: number };
 
 /**
  * The record that says what is missing: an event like any other, so that it stands where a reader looks. The same gap has the same

@@ -10,7 +10,7 @@ export type BacklogLimits = {
   maxShare: number;
 };
 
-const EVERY_MS = 2000;
+const EVERY_MS = 1000;
 const ALERT_AT = 0.7;
 const CALM_AT = 0.6;
 /** The stream is refused new records when it is full; before that this replica says that it is not ready. */
@@ -47,6 +47,7 @@ export function watchBacklog(
     const webhook = await bus.consumerState(backends.webhook.consumer);
     const ratio = backlogRatio(webhook, file.waiting, limits);
     report('webhook', webhook.waiting, ratio);
+    backends.webhook.acknowledged(webhook.ackedSeq);
     if (ratio >= 1) backends.webhook.skipTo(skipTarget(webhook, limits));
   };
   let looking = false;

@@ -122,7 +122,8 @@ describe('the file', () => {
       'only three',
       async () => (await readdir(dir)).filter((n) => /^audit-.*log(\.gz)?$/u.test(n)).length === 3,
     );
-    assert.equal((await readdir(dir)).filter((n) => n.endsWith('.chain')).length, 4);
+    const journals = async () => (await readdir(dir)).filter((n) => n.endsWith('.chain')).length;
+    await waitFor('their journals and the one in use', async () => (await journals()) === 4);
   });
 
   test('a full disk stops acknowledging and fails readiness; it goes on by itself', {

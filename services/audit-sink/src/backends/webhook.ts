@@ -22,13 +22,16 @@ export type WebhookBackendOptions = {
 };
 
 export type WebhookBackend = Backend & {
-  /** Gives up what stands up to here in the stream, on record; what is being sent of it is broken off. */
+  /** Gives up what stands up to here in the stream, on record; what is being sent is broken off. */
   skipTo(seq: number): void;
+  /** Tells it what is acknowledged. Until that reaches where it skips to, nothing newer is sent. */
+  acknowledged(seq: number): void;
 };
 
 const NAME = 'webhook';
 /** While skipping, payloads are not kept, so a gap record covers many. */
 const SKIP_BATCH = { maxMessages: 4096, maxBytes: 16 * 1024 * 1024, waitMs: 1000, fillMs: 0 };
+const SKIP_LATER: Verdict = { kind: 'later', delayMs: 500 };
 
 /**
  * Kubernetes' audit webhook: EventLists in the order of the stream, one request at a time, each record at least once. A
@@ -44,13 +47,13 @@ export function createWebhookBackend(
   const sendOptions = createSendOptions(options, events);
   let stream: string | undefined;
   let skipSeq = 0;
-  let seenSeq = 0;
+  let ackedSeq = 0;
   let skipping = new AbortController();
   return {
     name: NAME,
     consumer: auditWebhookConsumer,
     batch: () =>
-      seenSeq < skipSeq
+      ackedSeq < skipSeq
         ? SKIP_BATCH
         : {
             maxMessages: options.batchMaxSize,
@@ -62,11 +65,12 @@ export function createWebhookBackend(
       stream = (await bus.consumerState(auditWebhookConsumer)).stream.created;
     },
     async process(batch, signal) {
-      seenSeq = Math.max(seenSeq, batch.at(-1)?.seq ?? 0);
       const at = stream ?? '';
       const skipped = batch.filter(({ seq }) => seq <= skipSeq);
       if (skipped.length > 0) await recordGap(skipped, at);
       const verdicts = new Map<Delivery, Verdict>(skipped.map((d) => [d, DONE]));
+      // A list that waits for a dead webhook must not stand before what is to be skipped.
+      if (ackedSeq < skipSeq) return batch.map((d) => verdicts.get(d) ?? SKIP_LATER);
       const rest = batch.filter((d) => !verdicts.has(d));
       const items = prepare(rest, options, verdicts, bury, at, events);
       const stop = AbortSignal.any([signal, skipping.signal]);
@@ -84,6 +88,9 @@ export function createWebhookBackend(
     },
     check() {
       if (stream === undefined) throw new Error('the stream has no consumer for the webhook');
+    },
+    acknowledged(seq) {
+      ackedSeq = seq;
     },
     skipTo(seq) {
       if (seq <= skipSeq) return;

@@ -4,6 +4,7 @@ import {
   auditDeadSubject,
   auditSubject,
   type Call,
+  ColonnadeError,
   encode,
   startCall,
   zDeadLetter,
@@ -12,7 +13,8 @@ import type { Events } from '../events.ts';
 import type { IngestedItem } from './parse-list.ts';
 
 const AT_ONCE = 32;
-const BUDGET_MS = 20_000;
+/** Well below the half minute a kube-apiserver waits for its webhook. */
+const BUDGET_MS = 5000;
 const MAX_DEAD_BYTES = 2 * 1024 * 1024;
 
 /**
@@ -21,6 +23,7 @@ const MAX_DEAD_BYTES = 2 * 1024 * 1024;
  * @throws ColonnadeError `bus_unavailable`: not all of it is stored; the sender tries again
  */
 export async function storeItems(bus: Bus, items: readonly IngestedItem[], events: Events): Promise<void> {
+  if (!bus.isConnected()) throw new ColonnadeError('bus_unavailable', 'the bus is not connected');
   const call = startCall(BUDGET_MS);
   const queue = [...items];
   const work = async () => {

@@ -106,7 +106,10 @@ function parse(file: string): z.infer<typeof zKubeconfig> {
   const result = zKubeconfig.safeParse(tree);
   if (result.success) return result.data;
   const [issue] = result.error.issues;
-  throw new ColonnadeError('misconfigured', `${file}: ${issue?.path.join('.')}: ${issue?.message}`);
+  throw new ColonnadeError(
+    'misconfigured',
+    `${file}: ${issue?.path.join('.') || 'the document'}: ${issue?.message}`,
+  );
 }
 
 function choose(file: string, config: z.infer<typeof zKubeconfig>): { cluster: Cluster; user: User } {
