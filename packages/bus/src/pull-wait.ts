@@ -4,12 +4,16 @@ import type { Msg } from '@nats-io/transport-node';
 /** Why a pull is over: full, nothing more in time, the next message would not fit, or given up by us. */
 type PullEnd = 'full' | 'time' | 'bytes' | 'stopped';
 
+export type PullResult<T> = { messages: T[]; end: PullEnd };
+
 /** One request for messages that is under way. */
 export type PullWait<T> = {
   take(message: T): void;
   status(message: Msg): void;
   fail(error: ColonnadeError): void;
-  ended: Promise<{ messages: T[]; end: PullEnd }>;
+  /** Nothing more will come. */
+  giveUp(): void;
+  ended: Promise<PullResult<T>>;
 };
 
 /** More than a server needs to say that a pull is over. */
@@ -20,21 +24,21 @@ export function createPullWait<T>(options: {
   token: string;
   room: number;
   waitMs: number;
-  signal: AbortSignal;
+  signal: AbortSignal | undefined;
   /** For error texts. */
   what: string;
 }): PullWait<T> {
   const messages: T[] = [];
-  const { promise, resolve, reject } = Promise.withResolvers<{ messages: T[]; end: PullEnd }>();
+  const { promise, resolve, reject } = Promise.withResolvers<PullResult<T>>();
   const finish = (end: PullEnd) => resolve({ messages, end });
   // What came before the fault is not lost: the next pull meets the fault again.
   const fail = (error: ColonnadeError) => (messages.length > 0 ? finish('time') : reject(error));
   const timer = setTimeout(() => finish('time'), options.waitMs + GRACE_MS);
   const stop = () => finish('stopped');
-  options.signal.addEventListener('abort', stop, { once: true });
+  options.signal?.addEventListener('abort', stop, { once: true });
   const ended = promise.finally(() => {
     clearTimeout(timer);
-    options.signal.removeEventListener('abort', stop);
+    options.signal?.removeEventListener('abort', stop);
   });
   return {
     take(message) {
@@ -56,6 +60,7 @@ export function createPullWait<T>(options: {
       );
     },
     fail,
+    giveUp: () => finish('time'),
     ended,
   };
 }
