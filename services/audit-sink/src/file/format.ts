@@ -11,8 +11,8 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
  */
 export function lineOf(format: LogFormat, payload: Uint8Array, text: string, event: ParsedEvent): Uint8Array {
   if (format === 'legacy') return Buffer.from(legacyLine(event));
+  if (!/[\n\r\u2028\u2029]/u.test(text)) return payload;
   // Valid JSON has a raw line end only between its tokens.
   const single = /[\n\r]/u.test(text) ? canonicalText(parseValue(text, { maxDepth: 512 })) : text;
-  if (!/[\u2028\u2029]/u.test(single)) return single === text ? payload : Buffer.from(single);
   return Buffer.from(single.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029'));
 }
