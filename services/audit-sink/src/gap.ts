@@ -2,21 +2,19 @@ import { createHash } from 'node:crypto';
 import type { AuditBackend, AuditEvent } from '@colonnade/contracts';
 
 /** Why records are missing from a backend. */
-export const GAP_REASONS = [
+type GapReason =
   /** The webhook was behind by more than its limit. */
-  'backlog_limit',
+  | 'backlog_limit'
   /** Acknowledged before this file began: they stand in another one, or nowhere. */
-  'before_this_file',
+  | 'before_this_file'
   /** Gone from the stream before this backend had them; an operator accepted that. */
-  'lost_from_stream',
+  | 'lost_from_stream'
   /** The stream was deleted and made anew. */
-  'stream_recreated',
+  | 'stream_recreated'
   /** The stream lost its end: numbers were given twice. */
-  'stream_went_back',
+  | 'stream_went_back'
   /** The file lost its end: it was cut from outside, or a power cut took what was not synced. */
-  'file_shrank',
-] as const;
-export type GapReason = (typeof GAP_REASONS)[number];
+  | 'file_shrank';
 
 /** Stream sequences that a backend does not have, both ends included. */
 export type Gap = { backend: AuditBackend; reason: GapReason; from: number; to: number; count: number };

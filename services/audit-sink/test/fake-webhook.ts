@@ -2,14 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
-import {
-  canonicalText,
-  fromPlain,
-  parseValue,
-  type Value,
-  type ValueObject,
-  valueToYaml,
-} from '@colonnade/value';
+import { fromPlain, parseValue, type Value, type ValueObject, valueToYaml } from '@colonnade/value';
 
 /** How the webhook answers a list; undefined: 200. */
 export type Behaviour = (
@@ -78,6 +71,3 @@ export async function writeKubeconfig(dir: string, cluster: object, user: object
   await writeFile(file, valueToYaml(config), { mode: 0o600 });
   return file;
 }
-
-/** An event as canonical text, to compare what came with what was sent. */
-export const textOf = (event: Value): string => canonicalText(event);

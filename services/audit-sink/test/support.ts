@@ -131,5 +131,3 @@ export async function readIds(logPath: string, extra: readonly string[] = []): P
   const lines = await readLines(logPath, extra);
   return lines.map((line) => (JSON.parse(line) as { auditID: string }).auditID);
 }
-
-export type { RealBus };

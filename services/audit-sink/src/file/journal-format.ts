@@ -17,7 +17,7 @@ export type JournalRecord = {
   head: string;
 };
 
-export const zJournalHeader = z.strictObject({
+const zJournalHeader = z.strictObject({
   format: z.literal('colonnade-audit-chain/1'),
   /** When the stream was made that the sequences belong to. */
   stream: z.string(),

@@ -14,10 +14,15 @@ export type FileLock = Disposable;
  * @returns undefined at the signal
  * @throws ColonnadeError `unavailable` when the file cannot be locked at all
  */
-export async function acquireFileLock(file: string, signal: AbortSignal): Promise<FileLock | undefined> {
-  while (!signal.aborted) {
+export async function acquireFileLock(
+  file: string,
+  signal: AbortSignal,
+  onWait: () => void,
+): Promise<FileLock | undefined> {
+  for (let told = false; !signal.aborted; told = true) {
     const lock = tryLock(file);
     if (lock !== undefined) return lock;
+    if (!told) onWait();
     await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
   }
   return undefined;
