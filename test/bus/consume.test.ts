@@ -235,6 +235,38 @@ describe('a durable consumer', () => {
     });
   });
 
+  test('a confirmation that does not come costs none of the batches behind it', async () => {
+    const texts = Array.from({ length: 40 }, (_, i) => `kept-${i}`);
+    await publish(...texts);
+    const manager = await jetstreamManager(await bus.witness());
+    let stopped = false;
+    let alerts = 0;
+    await reading(
+      auditWebhookConsumer,
+      async (batch) => {
+        if (!stopped) {
+          stopped = true;
+          const taken = async () => (await manager.consumers.info(AUDIT_STREAM, 'webhook')).num_ack_pending;
+          await waitFor('the next batch to be fetched', async () => (await taken()) >= 20);
+          await bus.nats.kill('SIGSTOP');
+        }
+        return batch.map(() => DONE);
+      },
+      async (seen) => {
+        await waitFor('the alert', () => alerts > 0);
+        await bus.nats.kill('SIGCONT');
+        await waitFor('all', () => texts.every((text) => seen.flat().includes(text)), { limitMs: 25_000 });
+        const nothingLeft = async () => (await sink.consumerState(auditWebhookConsumer)).waiting === 0;
+        await waitFor('nothing left', nothingLeft, { limitMs: 25_000 });
+      },
+      {
+        onFailure: () => {
+          alerts += 1;
+        },
+      },
+    );
+  });
+
   test('who is not there yet says so', async () => {
     const manager = await jetstreamManager(await bus.witness());
     const { stream, durable } = auditWebhookConsumer;

@@ -59,38 +59,43 @@ export async function consume(
 ): Promise<void> {
   await using reader = openPullReader(connection, consumer);
   let failures = 0;
+  const alert = async (thrown: unknown) => {
+    failures += 1;
+    options.onFailure(toColonnadeError(thrown), failures);
+    await pause(failures, signal);
+  };
   let next = prefetch(reader, options, signal);
   while (!signal.aborted) {
-    try {
-      const batch = await next.then((fetch) => fetch());
-      next = prefetch(reader, options, signal);
-      if (batch.length === 0) continue;
-      batch.sort((a, b) => a.seq - b.seq);
-      const failed = await handleBatch(reader, consumer, options, batch, failures, signal);
-      failures = failed ? failures + 1 : 0;
-      if (failed) await pause(failures, signal);
-    } catch (thrown) {
-      failures += 1;
-      options.onFailure(toColonnadeError(thrown), failures);
-      await pause(failures, signal);
-      next = prefetch(reader, options, signal);
+    const fetched = await next;
+    next = prefetch(reader, options, signal);
+    if ('error' in fetched) {
+      await alert(fetched.error);
+      continue;
     }
+    const { batch } = fetched;
+    if (batch.length === 0) continue;
+    batch.sort((a, b) => a.seq - b.seq);
+    const error = await handleBatch(reader, consumer, options, batch, failures, signal).catch((e) => e);
+    if (error === undefined) failures = 0;
+    else await alert(error);
   }
-  const left = await next.then((fetch) => fetch()).catch(() => []);
-  reader.answer(left, NAK);
+  const left = await next;
+  if ('batch' in left) reader.answer(left.batch, NAK);
 }
 
-/** A pull whose failure is thrown where its result is wanted, and nowhere before. */
-function prefetch(reader: PullReader, options: ConsumeOptions, signal: AbortSignal) {
+/** A pull never rejects: one is always under way beside the work, and its batch must not be lost with another's failure. */
+function prefetch(
+  reader: PullReader,
+  options: ConsumeOptions,
+  signal: AbortSignal,
+): Promise<{ batch: Delivery[] } | { error: unknown }> {
   return reader.pull(options.pull(), signal).then(
-    (batch) => () => batch,
-    (error) => () => {
-      throw error;
-    },
+    (batch) => ({ batch }),
+    (error: unknown) => ({ error }),
   );
 }
 
-/** @returns true when something of the batch comes again */
+/** @returns the error, when something of the batch comes again */
 async function handleBatch(
   reader: PullReader,
   consumer: ConsumerDefinition,
@@ -98,7 +103,7 @@ async function handleBatch(
   batch: readonly Delivery[],
   failures: number,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<unknown> {
   const verdicts = await options
     .handle(batch, signal)
     .catch((error: unknown) => batch.map((): Verdict => ({ kind: 'retry', error })));
@@ -122,9 +127,7 @@ async function handleBatch(
     }
   }
   await acknowledge(reader, consumer, options.confirm, done);
-  if (firstError === undefined) return false;
-  options.onFailure(toColonnadeError(firstError), failures + 1);
-  return true;
+  return firstError;
 }
 
 /** A dead letter that is not stored makes poison a retry. */

@@ -56,7 +56,7 @@ export function openPullReader(connection: NatsConnection, consumer: ConsumerDef
     for (const one of deliveries) held.delete(one as Held);
   };
   return {
-    pull: (options, signal) => {
+    async pull(options, signal) {
       if (connection.isClosed()) throw new ColonnadeError('bus_unavailable', 'the bus is closed');
       return pullBatch(requests, options, signal);
     },

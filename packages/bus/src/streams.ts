@@ -9,6 +9,7 @@ import {
   type ConsumerDefinition,
   EVENTS_STREAM,
   EVENTS_SUBJECTS,
+  LIMITS,
 } from '@colonnade/contracts';
 import {
   AckPolicy,
@@ -27,7 +28,7 @@ export type StreamSizes = {
   /** Space reserved for each stream, bytes: neither can starve the other. */
   maxEventsBytes: number;
   maxAuditBytes: number;
-  /** Dead letters of the audit backends; an eighth of maxAuditBytes unless given. */
+  /** Dead letters of the audit backends; an eighth of maxAuditBytes unless given, and room for a few large ones. */
   maxAuditDeadBytes?: number;
   /** 1, or 3 in a NATS cluster. */
   replicas: number;
@@ -79,7 +80,8 @@ function baseConfig(replicas: number): Partial<StreamConfig> {
 }
 
 function streamsFor(sizes: StreamSizes): WantedStream[] {
-  const maxDeadBytes = sizes.maxAuditDeadBytes ?? Math.floor(sizes.maxAuditBytes / 8);
+  const maxDeadBytes =
+    sizes.maxAuditDeadBytes ?? Math.max(Math.floor(sizes.maxAuditBytes / 8), 4 * LIMITS.natsPayloadBytes);
   return [
     { name: EVENTS_STREAM, subjects: [EVENTS_SUBJECTS], max_bytes: sizes.maxEventsBytes },
     { name: AUDIT_STREAM, subjects: [AUDIT_SUBJECTS], max_bytes: sizes.maxAuditBytes, deny_purge: true },

@@ -4,6 +4,7 @@ import {
   auditDeadSubject,
   type DeadLetterReason,
   encode,
+  LIMITS,
   startCall,
   zDeadLetter,
 } from '@colonnade/contracts';
@@ -18,12 +19,10 @@ export type Bury = (
 ) => Promise<void>;
 
 const BUDGET_MS = 5000;
-/** As base64 inside a message; more of a payload is not kept. */
-const MAX_PAYLOAD_BYTES = 2 * 1024 * 1024;
 
 export function createBury(bus: Bus, backend: AuditBackend, events: Events): Bury {
   return async ({ seq, subject, payload }, reason, detail, stream) => {
-    const kept = payload.subarray(0, MAX_PAYLOAD_BYTES);
+    const kept = payload.subarray(0, LIMITS.auditDeadPayloadBytes);
     const letter = {
       reason,
       detail: kept.length === payload.length ? detail : `${detail}; cut at ${kept.length} bytes`,

@@ -6,6 +6,7 @@ import {
   type Logger,
   type Running,
 } from '@colonnade/service-kit';
+import type { EventFilter } from './backends/backend.ts';
 import { createFileBackend } from './backends/file.ts';
 import { createStdoutBackend } from './backends/stdout.ts';
 import { startBackends } from './backends/union.ts';
@@ -19,14 +20,20 @@ import { createReloadingPoster } from './webhook/reloading-poster.ts';
 
 export type AuditSink = Running & { url: string; ingestUrl: string | undefined };
 
+export type AuditSinkDeps = {
+  logger: Logger;
+  /** Which events a backend takes; all of them unless said. */
+  filters?: { file?: EventFilter; webhook?: EventFilter };
+};
+
 const MEGABYTE = 1024 * 1024;
 
 /**
  * Starts the sink: each backend reads the audit stream through its own durable consumer.
  * @throws ColonnadeError `misconfigured`, `bus_unavailable`
  */
-export async function createAuditSink(config: AuditSinkConfig, deps: { logger: Logger }): Promise<AuditSink> {
-  const { logger } = deps;
+export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDeps): Promise<AuditSink> {
+  const { logger, filters = {} } = deps;
   const metrics = createMetrics('audit-sink');
   const events = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
@@ -35,8 +42,8 @@ export async function createAuditSink(config: AuditSinkConfig, deps: { logger: L
   const { opsHost: host, opsPort: port } = config;
   const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
 
-  const file = logBackend(config, bus, events);
-  const webhook = webhookBackend(config, bus, events);
+  const file = logBackend(config, bus, events, filters.file);
+  const webhook = webhookBackend(config, bus, events, filters.webhook);
   const union = started.use(startBackends(webhook === undefined ? [file] : [file, webhook], bus, events));
   const backlog = started.use(
     watchBacklog(
@@ -81,13 +88,14 @@ function openBus(config: AuditSinkConfig, logger: Logger): Promise<Bus> {
   });
 }
 
-function logBackend(config: AuditSinkConfig, bus: Bus, events: Events) {
+function logBackend(config: AuditSinkConfig, bus: Bus, events: Events, filter: EventFilter | undefined) {
   const deps = { bus, events };
-  if (config.logPath === '-') return createStdoutBackend({ format: config.logFormat }, deps);
+  if (config.logPath === '-') return createStdoutBackend({ format: config.logFormat, filter }, deps);
   return createFileBackend(
     {
       path: config.logPath,
       format: config.logFormat,
+      filter,
       maxBytes: config.logMaxSizeMb * MEGABYTE,
       keep: {
         maxBackups: config.logMaxBackups,
@@ -102,7 +110,12 @@ function logBackend(config: AuditSinkConfig, bus: Bus, events: Events) {
   );
 }
 
-function webhookBackend(config: AuditSinkConfig, bus: Bus, events: Events): WebhookBackend | undefined {
+function webhookBackend(
+  config: AuditSinkConfig,
+  bus: Bus,
+  events: Events,
+  filter: EventFilter | undefined,
+): WebhookBackend | undefined {
   if (config.webhookConfigFile === undefined) return undefined;
   return createWebhookBackend(
     {
@@ -117,6 +130,7 @@ function webhookBackend(config: AuditSinkConfig, bus: Bus, events: Events): Webh
         maxEventBytes: config.webhookMaxEventBytes,
         maxBatchBytes: config.webhookMaxBatchBytes,
       },
+      filter,
     },
     { bus, events },
   );

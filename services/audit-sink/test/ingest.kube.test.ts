@@ -114,7 +114,7 @@ describe('a real kube-apiserver', { skip: skipWithoutKube() }, () => {
 
 /** Their log holds what our values cannot: a client's lone surrogate for one. Both are brought into range alike. */
 function read(line: string): ValueObject {
-  return normalise(parseLoosely(Buffer.from(line)), 500).value as ValueObject;
+  return normalise(parseLoosely(line), 500) as ValueObject;
 }
 
 /** An event as text, without our mark on lists that had to be brought into range. */

@@ -59,10 +59,13 @@ describe('a webhook that stays dead', () => {
     assert.ok(sink.logLines.some((line) => line.includes('the backlog is near its limit')));
     await webhook.start();
     await waitFor('the newest', () => webhook.ids().includes('event-999'), LIMIT);
-    const gaps = await waitFor('the gap at the webhook', async () => {
-      const found = await gapsIn(sink.logPath);
-      return webhook.ids().filter((id) => id.startsWith('gap-')).length >= found.length ? found : undefined;
-    });
+    // A record of a gap may itself be skipped, when the webhook stays dead for longer: then another one covers it.
+    await waitFor(
+      'a gap record at the webhook',
+      () => webhook.ids().some((id) => id.startsWith('gap-')),
+      LIMIT,
+    );
+    const gaps = await gapsIn(sink.logPath);
     const got = new Set(webhook.ids());
     const skipped = [...seqs].filter(([, seq]) => gaps.some(({ from, to }) => seq >= from && seq <= to));
     assert.ok(gaps.every(({ from, to, count }) => count === to - from + 1));

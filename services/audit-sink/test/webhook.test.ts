@@ -19,9 +19,13 @@ describe('the webhook', () => {
   });
   after(() => sink[Symbol.asyncDispose]());
 
-  const run = async (webhook: { url: string }, changes: Record<string, string> = {}) => {
+  const run = async (
+    webhook: { url: string },
+    changes: Record<string, string> = {},
+    deps: Parameters<PreparedSink['start']>[1] = {},
+  ) => {
     const config = await writeKubeconfig(sink.dir, { server: webhook.url }, { token: 's3cret' });
-    return sink.start({ ...FAST, AUDIT_WEBHOOK_CONFIG_FILE: config, ...changes });
+    return sink.start({ ...FAST, AUDIT_WEBHOOK_CONFIG_FILE: config, ...changes }, deps);
   };
 
   test('gets every record, in the order of the stream, in lists of the size asked for', async () => {
@@ -45,6 +49,10 @@ describe('the webhook', () => {
     'that sends half an answer': () => (_ids, response) => {
       response.writeHead(200, { 'content-length': '100' }).write('{"half"');
       setImmediate(() => response.destroy());
+    },
+    'that is slow': () => async (_ids, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      response.writeHead(503).end();
     },
     'that hangs up': () => (_ids, response) => void response.destroy(),
   };
@@ -96,6 +104,24 @@ describe('the webhook', () => {
       bad,
     );
     assert.ok(letters.every((l) => l.detail === 'HTTP 400'));
+  });
+
+  test('each backend takes what its filter lets through', async () => {
+    await using webhook = await startWebhook();
+    const filters = {
+      file: ({ verb }: Record<string, unknown>) => verb !== 'watch',
+      webhook: ({ level }: Record<string, unknown>) => level === 'Request',
+    };
+    await using _running = await run(webhook, {}, { filters });
+    await publish(sink.publisher, eventOf('filter-1', { verb: 'watch', level: 'Request' }));
+    await publish(sink.publisher, eventOf('filter-2'));
+    await publish(sink.publisher, eventOf('filter-3', { level: 'Request' }));
+    await waitFor('both', async () => {
+      return webhook.ids().includes('filter-3') && (await readIds(sink.logPath)).includes('filter-3');
+    });
+    assert.deepEqual(webhook.ids(), ['filter-1', 'filter-3']);
+    const ids = (await readIds(sink.logPath)).filter((id) => id.startsWith('filter-'));
+    assert.deepEqual(ids, ['filter-2', 'filter-3']);
   });
 
   test('a body over the limit is cut as Kubernetes does it', async () => {

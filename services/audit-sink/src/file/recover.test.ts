@@ -61,6 +61,9 @@ const STAMP = '2026-01-31T12-00-00.000';
 test('lines that no record vouches for are cut off, whole ones and torn ones', async () => {
   const { log, open } = await prepare();
   await appendFile(log, 'line 6\nline 7\nlin');
+  await open();
+  assert.equal(await readFile(log, 'utf8'), [1, 2, 3, 4, 5].map((n) => `line ${n}\n`).join(''));
+  await appendFile(log, 'line 6\nline 7\nlin');
   const { found, place } = await open(6);
   assert.deepEqual([found, place.seq], ['intact', 5]);
   assert.equal(await readFile(log, 'utf8'), [1, 2, 3, 4, 5, 6].map((n) => `line ${n}\n`).join(''));

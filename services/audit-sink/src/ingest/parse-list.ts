@@ -1,18 +1,19 @@
+import { isUtf8 } from 'node:buffer';
 import { ColonnadeError, type DeadLetterReason, LIMITS } from '@colonnade/contracts';
 import { canonicalBytes, parseValue, type Value, ValueError, type ValueObject } from '@colonnade/value';
 import { readEvent } from '../read-event.ts';
 import { truncateEvent } from '../webhook/truncate.ts';
 import { normalise, parseLoosely } from './normalise.ts';
+import { sliceItems } from './slice-items.ts';
 
 /** One item of a list: an event as it is stored, or why it cannot be. */
 export type IngestedItem =
   | { ok: true; payload: Uint8Array }
   | { ok: false; payload: Uint8Array; reason: DeadLetterReason; detail: string };
 
-/** Objects of Kubernetes are nested deeper than anything of ours. */
-const MAX_DEPTH = 512;
-const HEADROOM = 16 * 1024;
-const MAX_EVENT_BYTES = LIMITS.natsPayloadBytes - HEADROOM;
+/** Objects of Kubernetes are nested deeper than anything of ours; an event stands two levels deep in its list. */
+const MAX_DEPTH = 500;
+const MAX_EVENT_BYTES = LIMITS.auditIngestEventBytes;
 /** What a client of Kubernetes may have sent it and our strict parser refuses: one such body must not cost a whole list. */
 const NORMALISED: ReadonlySet<string> = new Set([
   'duplicate_key',
@@ -27,19 +28,26 @@ const NORMALISED: ReadonlySet<string> = new Set([
  * @throws ColonnadeError `bad_request`: no EventList of this version
  */
 export function parseEventList(body: Uint8Array): IngestedItem[] {
+  const list = parseOrNormalise(Buffer.from(body).toString('utf8'), isUtf8(body));
+  const items = itemsOf(list.value);
+  if (!list.normalised) return items.map((item) => ingestItem(item as Value, false));
+  // Only the event at fault is changed; the others stay exactly what they are.
+  return sliceItems(Buffer.from(body).toString('utf8')).map((text) => {
+    const { value, normalised } = parseOrNormalise(text, true);
+    return ingestItem(value, normalised);
+  });
+}
+
+/** @throws ColonnadeError `bad_request`: no JSON */
+function parseOrNormalise(text: string, utf8: boolean): { value: Value; normalised: boolean } {
+  if (!utf8) throw new ColonnadeError('bad_request', 'not valid JSON: invalid_utf8');
   try {
-    return itemsOf(parseValue(body, { maxDepth: MAX_DEPTH })).map((item) => ingestItem(item as Value, false));
+    return { value: parseValue(text, { maxDepth: MAX_DEPTH }), normalised: false };
   } catch (thrown) {
     if (!(thrown instanceof ValueError)) throw thrown;
-    if (!NORMALISED.has(thrown.code)) {
-      throw new ColonnadeError('bad_request', `not valid JSON: ${thrown.code}`, { cause: thrown });
-    }
-    // A repeated key leaves no trace once it is parsed: then every event of the list may have had it.
-    const all = thrown.code === 'duplicate_key';
-    return itemsOf(parseLoosely(body)).map((item) => {
-      const { value, changed } = normalise(item, MAX_DEPTH - 8);
-      return ingestItem(value, changed || all);
-    });
+    if (NORMALISED.has(thrown.code))
+      return { value: normalise(parseLoosely(text), MAX_DEPTH), normalised: true };
+    throw new ColonnadeError('bad_request', `not valid JSON: ${thrown.code}`, { cause: thrown });
   }
 }
 

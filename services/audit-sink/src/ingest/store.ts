@@ -6,6 +6,7 @@ import {
   type Call,
   ColonnadeError,
   encode,
+  LIMITS,
   startCall,
   zDeadLetter,
 } from '@colonnade/contracts';
@@ -15,7 +16,6 @@ import type { IngestedItem } from './parse-list.ts';
 const AT_ONCE = 32;
 /** Well below the half minute a kube-apiserver waits for its webhook. */
 const BUDGET_MS = 5000;
-const MAX_DEAD_BYTES = 2 * 1024 * 1024;
 
 /**
  * Stores every item of a list in AUDIT; what is no event is stored as a dead letter. The message id is a hash of the content, so
@@ -40,7 +40,7 @@ async function storeItem(bus: Bus, item: IngestedItem, call: Call, events: Event
     await bus.publishDurable({ subject, msgId, payload: item.payload, allowDuplicate: true }, call);
     return;
   }
-  const payload_b64 = Buffer.from(item.payload.subarray(0, MAX_DEAD_BYTES)).toString('base64');
+  const payload_b64 = Buffer.from(item.payload.subarray(0, LIMITS.auditDeadPayloadBytes)).toString('base64');
   const letter = { reason: item.reason, detail: item.detail, seq: 0, subject, payload_b64 };
   const payload = encode(zDeadLetter, letter);
   await bus.publishDurable(
