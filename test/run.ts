@@ -2,7 +2,8 @@
 import { writeSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { needsKube, prepareKube, prepareServers } from './runner/prepare-servers.ts';
+import { prepareServers } from './runner/prepare-servers.ts';
+import { needsKube, prepareKube, prepareSlow } from './runner/prepare-slow.ts';
 import { printFile, printSummary } from './runner/print.ts';
 import { runFile } from './runner/run-file.ts';
 import { selectFiles } from './runner/select-files.ts';
@@ -42,7 +43,8 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const files = await selectFiles(root, process.argv.slice(2));
 const report = (text: string) => console.error(`colonnade: ${text}`);
 await prepareServers(report);
-// The slowest thing first, beside everything else; what needs it comes last.
+void prepareSlow(root, files, report);
+// The slowest thing of all; what needs it comes last, and waits.
 const kubeReady = requireAll && files.some(needsKube) ? prepareKube(report) : Promise.resolve();
 const queue = [...files.filter((f) => !needsKube(f)), ...files.filter(needsKube)];
 const start = Date.now();

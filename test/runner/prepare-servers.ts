@@ -1,6 +1,4 @@
-import path from 'node:path';
 import { findNatsServer, findRedisServer, type Report } from '@colonnade/embedded/servers';
-import { buildKube } from '../support/kube/find-kube.ts';
 
 const finders = {
   COLONNADE_NATS_SERVER: findNatsServer,
@@ -18,19 +16,5 @@ export async function prepareServers(report: Report): Promise<void> {
     } catch (error) {
       report((error as Error).message);
     }
-  }
-}
-
-/** Test files that start a kube-apiserver say so in their name. */
-export function needsKube(file: string): boolean {
-  return file.endsWith('.kube.test.ts');
-}
-
-/** Compiles kube-apiserver where everything is required; elsewhere a person decides to spend the time. Never throws. */
-export async function prepareKube(report: Report): Promise<void> {
-  try {
-    process.env.KUBEBUILDER_ASSETS = path.dirname((await buildKube(report)).apiserver);
-  } catch (error) {
-    report((error as Error).message);
   }
 }

@@ -9,7 +9,7 @@ import { natsForTests } from './servers.ts';
 /** For tests of services, which do not know the client. */
 export { headers, type NatsConnection } from '@nats-io/transport-node';
 
-export const silent = { info: () => {}, warn: () => {}, error: () => {} };
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 export type RealBus = AsyncDisposable & {
   nats: NatsServer;
@@ -38,13 +38,7 @@ export async function startRealBus(options: RealBusOptions = {}): Promise<RealBu
     string
   >;
   const witnessPassword = randomBytes(12).toString('hex');
-  const configText = renderNatsConfig({
-    host: '127.0.0.1',
-    port: -1,
-    passwords,
-    syncAlways: false,
-    maxFileBytes: options.maxFileBytes ?? 64 * MIB,
-  }).replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
+  const configText = configWithWitness(passwords, witnessPassword, options.maxFileBytes);
   const nats = await natsForTests({ configText });
   const open: AsyncDisposable[] = [];
   const as = async (user: BusUser) => {
@@ -89,4 +83,19 @@ export async function startRealBus(options: RealBusOptions = {}): Promise<RealBu
       await nats[Symbol.asyncDispose]();
     },
   };
+}
+
+function configWithWitness(
+  passwords: Record<BusUser, string>,
+  witnessPassword: string,
+  maxFileBytes = 64 * MIB,
+): string {
+  const text = renderNatsConfig({
+    host: '127.0.0.1',
+    port: -1,
+    passwords,
+    syncAlways: false,
+    maxFileBytes,
+  });
+  return text.replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
 }

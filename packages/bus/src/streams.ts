@@ -37,6 +37,8 @@ export type StreamSizes = {
 };
 
 const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
+/** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
+const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 const ANCHORS_MAX_BYTES = 1024 * 1024;
 
 type WantedStream = Pick<StreamConfig, 'name' | 'subjects' | 'max_bytes'> & Partial<StreamConfig>;
@@ -44,7 +46,7 @@ type WantedStream = Pick<StreamConfig, 'name' | 'subjects' | 'max_bytes'> & Part
 /**
  * Makes or updates the streams and their durable consumers; only the user `provisioner` may. EVENTS, AUDIT and the dead
  * letters refuse new messages when full instead of dropping old ones: the writer then keeps its outbox row, or fails
- * closed (DESIGN section 4).
+ * closed.
  *
  * AUDIT drops a message once every consumer has acknowledged it (interest). A stream without any consumer would
  * acknowledge and drop at once, so it becomes one of that kind only after its consumers are there.
@@ -83,7 +85,12 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
   const maxDeadBytes =
     sizes.maxAuditDeadBytes ?? Math.max(Math.floor(sizes.maxAuditBytes / 8), 4 * LIMITS.natsPayloadBytes);
   return [
-    { name: EVENTS_STREAM, subjects: [EVENTS_SUBJECTS], max_bytes: sizes.maxEventsBytes },
+    {
+      name: EVENTS_STREAM,
+      subjects: [EVENTS_SUBJECTS],
+      max_bytes: sizes.maxEventsBytes,
+      max_age: nanos(EVENTS_KEEP_MS),
+    },
     { name: AUDIT_STREAM, subjects: [AUDIT_SUBJECTS], max_bytes: sizes.maxAuditBytes, deny_purge: true },
     { name: AUDIT_DEAD_STREAM, subjects: [AUDIT_DEAD_SUBJECTS], max_bytes: maxDeadBytes },
     {

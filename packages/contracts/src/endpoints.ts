@@ -22,6 +22,8 @@ export type Endpoint<Req extends z.ZodType = z.ZodType, Res extends z.ZodType = 
   callers: readonly BusUser[];
   request: Req;
   response: Res;
+  /** The answer holds a secret: it is encrypted to the process that asked. */
+  sealedAnswer?: true;
 };
 
 /** `colonnade.<area>.v1.<verb>`. */
@@ -42,7 +44,7 @@ export const zWireError = z.strictObject({
   message: z.string().max(2048),
 });
 
-/** One item of a batch: its own success or its own error (DESIGN section 4). */
+/** One item of a batch: its own success or its own error. */
 export function itemResult<S extends z.ZodType>(ok: S) {
   return z.union([
     z.strictObject({ ok: z.literal(true), result: ok }),
@@ -57,3 +59,5 @@ export function batchOf<S extends z.ZodType>(item: S) {
 /** Headers of a request on the bus. */
 export const HEADER_TRACEPARENT = 'traceparent';
 export const HEADER_BUDGET_MS = 'Colonnade-Budget-Ms';
+/** Of an endpoint whose answers are sealed: the public key of the one who asks, and in the answer that of the server. */
+export const HEADER_REPLY_KEY = 'Colonnade-Reply-Key';

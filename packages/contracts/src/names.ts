@@ -10,7 +10,7 @@ function utf8Length(text: string): number {
 
 /**
  * An identifier that may stand in a pillarenv or an AAD: no `:`, `;`, `,`, no control characters, so that two
- * targets can never share a pillarenv (seed 000, canonical formats; DESIGN: separators).
+ * targets can never share a pillarenv (seed 000, canonical formats).
  */
 function identifier(what: string) {
   return z

@@ -11,6 +11,7 @@ import {
 } from '@colonnade/contracts';
 import type { Events } from './events.ts';
 import { type Gap, gapEvent } from './gap.ts';
+import { readMessage } from './read-message.ts';
 
 const BUDGET_MS = 5000;
 
@@ -21,21 +22,27 @@ const BUDGET_MS = 5000;
  */
 export function createGapRecorder(bus: Bus, backend: AuditBackend, events: Events) {
   return async (skipped: readonly Delivery[], stream: string): Promise<void> => {
-    for (const { from, to } of runsOf(skipped.map(({ seq }) => seq))) {
-      const gap: Gap = { backend, reason: 'backlog_limit', from, to, count: to - from + 1 };
+    const counts = skipped.map(({ seq, payload }) => ({ seq, count: readMessage(payload).length }));
+    for (const { from, to, count } of runsOf(counts)) {
+      const gap: Gap = { backend, reason: 'backlog_limit', from, to, count };
       await storeGap(bus, gap, stream);
       events.gapWritten(gap);
     }
   };
 }
 
+type Run = { from: number; to: number; count: number };
+
 /** Messages that come again may come between others: each record is about sequences without a hole. */
-export function runsOf(seqs: readonly number[]): { from: number; to: number }[] {
-  const runs: { from: number; to: number }[] = [];
-  for (const seq of seqs) {
+export function runsOf(messages: readonly { seq: number; count: number }[]): Run[] {
+  const runs: Run[] = [];
+  for (const { seq, count } of messages) {
     const last = runs.at(-1);
-    if (last !== undefined && seq === last.to + 1) last.to = seq;
-    else runs.push({ from: seq, to: seq });
+    if (last === undefined || seq !== last.to + 1) runs.push({ from: seq, to: seq, count });
+    else {
+      last.to = seq;
+      last.count += count;
+    }
   }
   return runs;
 }

@@ -16,7 +16,10 @@ type GapReason =
   /** The file lost its end: it was cut from outside, or a power cut took what was not synced. */
   | 'file_shrank';
 
-/** Stream sequences that a backend does not have, both ends included. */
+/**
+ * Stream sequences that a backend does not have, both ends included, and how many records they are: where nobody could look, each counts
+ * as one, though a message may hold several.
+ */
 export type Gap = { backend: AuditBackend; reason: GapReason; from: number; to: number; count: number };
 
 /**

@@ -29,9 +29,10 @@ test('it skips to half of the limit, or to half of what waits', () => {
 
 test('a gap record is about sequences without a hole', () => {
   assert.deepEqual(runsOf([]), []);
-  assert.deepEqual(runsOf([4, 5, 6, 9, 11, 12]), [
-    { from: 4, to: 6 },
-    { from: 9, to: 9 },
-    { from: 11, to: 12 },
+  const messages = [4, 5, 6, 9, 11, 12].map((seq) => ({ seq, count: seq === 5 ? 10 : 1 }));
+  assert.deepEqual(runsOf(messages), [
+    { from: 4, to: 6, count: 12 },
+    { from: 9, to: 9, count: 1 },
+    { from: 11, to: 12, count: 2 },
   ]);
 });

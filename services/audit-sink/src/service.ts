@@ -120,7 +120,6 @@ function webhookBackend(
   return createWebhookBackend(
     {
       poster: createReloadingPoster(config.webhookConfigFile, events.kubeconfigBad),
-      batchMaxSize: config.webhookBatchMaxSize,
       batchMaxWaitMs: config.webhookBatchMaxWaitMs,
       throttleQps: config.webhookThrottleQps,
       throttleBurst: config.webhookThrottleBurst,
@@ -128,6 +127,7 @@ function webhookBackend(
       limits: {
         truncate: config.webhookTruncate,
         maxEventBytes: config.webhookMaxEventBytes,
+        maxBatchEvents: config.webhookBatchMaxSize,
         maxBatchBytes: config.webhookMaxBatchBytes,
       },
       filter,

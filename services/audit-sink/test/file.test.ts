@@ -11,6 +11,7 @@ import {
   type PreparedSink,
   prepareSink,
   publish,
+  publishList,
   publishMany,
   readIds,
   readLines,
@@ -193,6 +194,24 @@ describe('the file', () => {
       letters.map((l) => Buffer.from(l.payload_b64, 'base64').toString('hex')),
       bad.map(([payload]) => Buffer.from(payload as never).toString('hex')),
     );
+  });
+
+  test('records that came in one message are lines of their own, once each', async () => {
+    const { log, start, has } = await fresh();
+    await using _running = await start({ AUDIT_LOG_MAXSIZE: '1' });
+    const wanted: string[] = [];
+    for (let i = 0; i < 30; i += 1) {
+      const ids = Array.from({ length: 1 + (i % 40) }, (_, k) => `list-${i}-${k}`);
+      await publishList(
+        sink.publisher,
+        ids.map((id) => eventOf(id, { userAgent: 'x'.repeat(3000) })),
+      );
+      wanted.push(...ids);
+    }
+    assert.deepEqual(await has(wanted), wanted);
+    const { fault, lines } = await verifyLog(log, await sink.anchors());
+    assert.equal(fault, undefined);
+    assert.ok(lines >= wanted.length);
   });
 
   test('line ends and separators in every text stay within one line, and come back as they were', async () => {

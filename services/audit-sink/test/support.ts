@@ -14,6 +14,7 @@ import {
   startCall,
   zAuditAnchor,
   zAuditEvent,
+  zAuditEventList,
   zDeadLetter,
 } from '@colonnade/contracts';
 import { createLogger } from '@colonnade/service-kit';
@@ -99,6 +100,12 @@ export async function publish(
     startCall(5000),
   );
   return ack.seq;
+}
+
+/** Stores several records in one message, as services do with those they need not wait for. */
+export async function publishList(bus: Bus, events: readonly AuditEvent[]): Promise<number> {
+  const items = [...events];
+  return publish(bus, encode(zAuditEventList, { kind: 'EventList', apiVersion: 'audit.k8s.io/v1', items }));
 }
 
 /** Stores `count` events, a few at once, and gives their ids. */

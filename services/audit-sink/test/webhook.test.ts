@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { type Behaviour, startWebhook, writeKubeconfig } from './fake-webhook.ts';
-import { eventOf, type PreparedSink, prepareSink, publish, publishMany, readIds } from './support.ts';
+import {
+  eventOf,
+  type PreparedSink,
+  prepareSink,
+  publish,
+  publishList,
+  publishMany,
+  readIds,
+} from './support.ts';
 
 /** Fast, so that a test need not wait as an operator would. */
 const FAST = {
@@ -104,6 +112,28 @@ describe('the webhook', () => {
       bad,
     );
     assert.ok(letters.every((l) => l.detail === 'HTTP 400'));
+  });
+
+  test('records that came in one message are sent within the size asked for; one that is refused costs no other', async () => {
+    await using webhook = await startWebhook((ids, response) => {
+      if (ids.includes('many-77')) response.writeHead(422).end();
+    });
+    const before = (await sink.deadLetters()).length;
+    await using _running = await run(webhook);
+    const ids = Array.from({ length: 120 }, (_, i) => `many-${i}`);
+    await publishList(
+      sink.publisher,
+      ids.map((id) => eventOf(id)),
+    );
+    const others = ids.filter((id) => id !== 'many-77');
+    await waitFor('the others', () => webhook.ids().length >= others.length);
+    assert.deepEqual(webhook.ids(), others);
+    assert.ok(webhook.lists.every((list) => list.length <= 50));
+    const [letter] = await waitFor('the letter', async () => {
+      const letters = (await sink.deadLetters()).slice(before);
+      return letters.length > 0 ? letters : undefined;
+    });
+    assert.equal(JSON.parse(Buffer.from(letter?.payload_b64 ?? '', 'base64').toString()).auditID, 'many-77');
   });
 
   test('each backend takes what its filter lets through', async () => {

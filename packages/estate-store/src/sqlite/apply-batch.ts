@@ -9,8 +9,9 @@ import {
   putMaster,
   putMinion,
   putToken,
+  requireAdmin,
 } from './mutations-fleet.ts';
-import { createPillar, deletePillar, updatePillar } from './mutations-pillar.ts';
+import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { PackedBatch, PackedMutation, PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
 
@@ -82,6 +83,7 @@ const APPLY: {
   'pillar.create': createPillar,
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
+  'pillar.purgeHistory': purgeHistory,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
@@ -90,6 +92,7 @@ const APPLY: {
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,
+  'token.requireAdmin': requireAdmin,
 };
 
 function applyMutation(tx: Tx, mutation: PackedMutation): void {

@@ -1,7 +1,7 @@
 import { ColonnadeError, LIMITS, minionEnv } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
 import { checkDeletable } from './mutations-collection.ts';
-import { writeList } from './rows.ts';
+import { readList, writeList } from './rows.ts';
 import { checkExpect, hasRow, type Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
@@ -98,6 +98,14 @@ export function deleteToken(tx: Tx, { id, expect }: Of<'token.delete'>): void {
   checkDeletable(expect);
   checkExpect('token', tickOf(tx, 'SELECT tick FROM tokens WHERE id = ?', id), expect);
   tx.db.run('DELETE FROM tokens WHERE id = ?', id);
+}
+
+/** @throws ColonnadeError conflict: the token is gone, expired or no admin's */
+export function requireAdmin({ db, atMs }: Tx, { id }: Of<'token.requireAdmin'>): void {
+  const live = 'SELECT roles FROM tokens WHERE id = ? AND (expires_at_ms IS NULL OR expires_at_ms > ?)';
+  const row = db.get<{ roles: string }>(live, id, atMs);
+  if (row !== undefined && readList(row.roles).includes('admin')) return;
+  throw new ColonnadeError('conflict', 'the token is no longer that of an admin');
 }
 
 function tickOf({ db }: Tx, sql: string, ...key: string[]): { tick: number } | undefined {

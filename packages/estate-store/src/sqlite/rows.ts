@@ -54,8 +54,8 @@ export function toPillar(row: PillarRow): PillarRecord {
   };
 }
 
-export function toVersion(row: PillarRow & { op: PillarVersion['op'] }): PillarVersion {
-  return { ...toPillar(row), op: row.op };
+export function toVersion(row: PillarRow & { op: PillarVersion['op']; purged: number }): PillarVersion {
+  return { ...toPillar(row), op: row.op, purged: row.purged === 1 };
 }
 
 export type CollectionRow = {
@@ -167,6 +167,6 @@ export function writeList(items: readonly string[]): string {
   return canonicalText([...items]);
 }
 
-function readList(text: string): readonly string[] {
+export function readList(text: string): readonly string[] {
   return readValue(text) as string[];
 }

@@ -25,7 +25,7 @@ const READ_BUSY_TIMEOUT_MS = 1000;
 const CHANGE_TICKS_KEPT = 10_000;
 
 /**
- * Opens the estate for reading and writing; makes or migrates the file. DESIGN section 8.
+ * Opens the estate for reading and writing; makes or migrates the file.
  * @throws ColonnadeError `unavailable` (disk, lock, rights) | `misconfigured` (newer schema, not an estate)
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<EstateStore> {
@@ -83,7 +83,7 @@ function createReading({ read }: ReadConnection): Reading {
     findPillar: async (tgtType, tgtId, name, pillarenv) =>
       read((db) => reads.findPillar(db, tgtType, tgtId, name, pillarenv)),
     listPillars: async (filter, page) => read((db) => reads.listPillars(db, filter, page)),
-    listVersions: async (pid) => read((db) => reads.listVersions(db, pid)),
+    listVersions: async (pid, page) => read((db) => reads.listVersions(db, pid, page)),
     getCollection: async (id) => read((db) => reads.readCollection(db, id)),
     listCollections: async () => read((db) => reads.listCollections(db)),
     getBranch: async (id) => read((db) => reads.readBranch(db, id)),

@@ -3,10 +3,11 @@ import { auditFileConsumer } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { type LogFormat, lineOf } from '../file/format.ts';
-import { readEvent } from '../read-event.ts';
+import { readMessage } from '../read-message.ts';
 import type { Backend, EventFilter } from './backend.ts';
 
 const NAME = 'file';
+const LINE_END = Buffer.from('\n');
 
 /**
  * Kubernetes' `--audit-log-path=-`: lines on standard output. It cannot be asked what it has, so a record that was
@@ -29,11 +30,14 @@ export function createStdoutBackend(
     async process(batch: readonly Delivery[]) {
       const lines: Uint8Array[] = [];
       for (const delivery of batch) {
-        const read = readEvent(delivery.payload);
-        if (!read.ok) await bury(delivery, read.reason, read.detail, stream);
-        else if (options.filter !== undefined && !options.filter(read.event))
-          events.counted(NAME, 'filtered', 1);
-        else lines.push(lineOf(options.format, delivery.payload, read.text, read.event), Buffer.from('\n'));
+        for (const [index, read] of readMessage(delivery.payload).entries()) {
+          if (!read.ok) {
+            const { reason, detail, bytes } = read;
+            await bury({ ...delivery, payload: bytes }, { reason, detail, stream, index });
+          } else if (options.filter !== undefined && !options.filter(read.event)) {
+            events.counted(NAME, 'filtered', 1);
+          } else lines.push(lineOf(options.format, read.bytes, read.text, read.event), LINE_END);
+        }
       }
       await write(Buffer.concat(lines));
       events.counted(NAME, 'taken', lines.length / 2);

@@ -1,24 +1,20 @@
 import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import { auditWebhookConsumer, LIMITS } from '@colonnade/contracts';
-import { type Bury, createBury } from '../dead-letters.ts';
+import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { createGapRecorder } from '../gap-recorder.ts';
-import { readEvent } from '../read-event.ts';
-import { fitEvent, type Item, type SizeLimits, splitBySize } from '../webhook/batch.ts';
+import { createDeliverer, type DeliverOptions } from '../webhook/deliver.ts';
 import type { ReloadingPoster } from '../webhook/reloading-poster.ts';
-import { type SendOptions, sendList } from '../webhook/send.ts';
+import type { SendOptions } from '../webhook/send.ts';
 import { createThrottle } from '../webhook/throttle.ts';
-import type { Backend, EventFilter } from './backend.ts';
+import type { Backend } from './backend.ts';
 
-export type WebhookBackendOptions = {
+export type WebhookBackendOptions = DeliverOptions & {
   poster: ReloadingPoster;
-  batchMaxSize: number;
   batchMaxWaitMs: number;
   throttleQps: number;
   throttleBurst: number;
   initialBackoffMs: number;
-  limits: SizeLimits;
-  filter?: EventFilter | undefined;
 };
 
 export type WebhookBackend = Backend & {
@@ -44,7 +40,8 @@ export function createWebhookBackend(
   const { bus, events } = deps;
   const bury = createBury(bus, NAME, events);
   const recordGap = createGapRecorder(bus, NAME, events);
-  const sendOptions = createSendOptions(options, events);
+  const send = createSendOptions(options, events);
+  const deliver = createDeliverer(options, { bury, send, events });
   let stream: string | undefined;
   let skipSeq = 0;
   let ackedSeq = 0;
@@ -56,7 +53,7 @@ export function createWebhookBackend(
       ackedSeq < skipSeq
         ? SKIP_BATCH
         : {
-            maxMessages: options.batchMaxSize,
+            maxMessages: options.limits.maxBatchEvents,
             maxBytes: options.limits.maxBatchBytes + LIMITS.natsPayloadBytes,
             waitMs: 5000,
             fillMs: options.batchMaxWaitMs,
@@ -72,16 +69,10 @@ export function createWebhookBackend(
       // A list that waits for a dead webhook must not stand before what is to be skipped.
       if (ackedSeq < skipSeq) return batch.map((d) => verdicts.get(d) ?? SKIP_LATER);
       const rest = batch.filter((d) => !verdicts.has(d));
-      const items = prepare(rest, options, verdicts, bury, at, events);
       const stop = AbortSignal.any([signal, skipping.signal]);
-      for (const list of splitBySize(items, options.limits.maxBatchBytes)) {
-        const sent = await sendList(list, sendOptions, stop).catch((error: unknown) => error);
-        settle(list, sent, verdicts, bury, at);
-        if (sent instanceof Error) break;
-        report(events, list);
-      }
-      // What was broken off comes again at once: to be skipped, or to the next replica.
-      return batch.map((d) => verdicts.get(d) ?? { kind: 'later', delayMs: 1 });
+      const answers = await deliver(rest, at, stop);
+      for (const [k, delivery] of rest.entries()) verdicts.set(delivery, answers[k] as Verdict);
+      return batch.map((d) => verdicts.get(d) as Verdict);
     },
     async shutdown() {
       options.poster[Symbol.dispose]();
@@ -120,62 +111,4 @@ function createSendOptions(options: WebhookBackendOptions, events: Events): Send
       failing = false;
     },
   };
-}
-
-/** Turns messages into what is sent; those that never can be, or need not be, get their verdict here. */
-function prepare(
-  batch: readonly Delivery[],
-  options: WebhookBackendOptions,
-  verdicts: Map<Delivery, Verdict>,
-  bury: Bury,
-  stream: string,
-  events: Events,
-): Item[] {
-  const items: Item[] = [];
-  for (const delivery of batch) {
-    const read = readEvent(delivery.payload);
-    if (!read.ok) {
-      const { reason, detail } = read;
-      verdicts.set(delivery, { kind: 'poison', bury: () => bury(delivery, reason, detail, stream) });
-      continue;
-    }
-    if (options.filter !== undefined && !options.filter(read.event)) {
-      events.counted(NAME, 'filtered', 1);
-      verdicts.set(delivery, DONE);
-      continue;
-    }
-    const item = fitEvent(delivery, read.event, options.limits);
-    if (item !== undefined) items.push(item);
-    else {
-      const detail = `over ${options.limits.maxEventBytes} bytes without its bodies`;
-      verdicts.set(delivery, { kind: 'poison', bury: () => bury(delivery, 'too_large', detail, stream) });
-    }
-  }
-  return items;
-}
-
-function settle(
-  list: readonly Item[],
-  sent: unknown,
-  verdicts: Map<Delivery, Verdict>,
-  bury: Bury,
-  stream: string,
-): void {
-  if (sent instanceof Error) return;
-  const { refused } = sent as Awaited<ReturnType<typeof sendList>>;
-  for (const { delivery } of list) verdicts.set(delivery, DONE);
-  for (const { item, status } of refused) {
-    const { delivery } = item;
-    const detail = `HTTP ${status}`;
-    verdicts.set(delivery, {
-      kind: 'poison',
-      bury: () => bury(delivery, 'refused_by_webhook', detail, stream),
-    });
-  }
-}
-
-function report(events: Events, list: readonly Item[]): void {
-  events.counted(NAME, 'taken', list.length);
-  const oldest = list[0]?.delivery.storedAtNs ?? 0n;
-  events.batchTaken(NAME, list.length, Date.now() - Number(oldest / 1_000_000n));
 }

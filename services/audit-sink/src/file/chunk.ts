@@ -1,9 +1,14 @@
 import { nextHead } from './chain.ts';
-import { formatRecord, type JournalRecord } from './journal-format.ts';
+import { formatRecord } from './journal-format.ts';
 import type { Place } from './recover.ts';
 
-/** One step of the stream: a line, or none (`s`) for what this file does not hold. */
-export type Entry = { kind: JournalRecord['kind']; seq: number; storedAtNs: bigint; line?: Uint8Array };
+/** One message of the stream: its lines, or none (`s`) when this file holds nothing of it. */
+export type Entry = {
+  kind: 'e' | 's' | 'g';
+  seq: number;
+  storedAtNs: bigint;
+  lines: readonly Uint8Array[];
+};
 
 /** What is written at once: lines for the log, their records for the journal, and where that leaves the file. */
 export type Chunk = { data: Buffer; records: Buffer; place: Place };
@@ -13,8 +18,8 @@ const LINE_END = Buffer.from('\n');
 /** How many entries from the front take no more than `room` bytes. */
 export function countFitting(entries: readonly Entry[], room: number): number {
   let left = room;
-  for (const [i, { line }] of entries.entries()) {
-    left -= line === undefined ? 0 : line.length + 1;
+  for (const [i, { lines }] of entries.entries()) {
+    for (const line of lines) left -= line.length + 1;
     if (left < 0) return i;
   }
   return entries.length;
@@ -26,13 +31,15 @@ export function buildChunk(entries: readonly Entry[], end: number, place: Place)
   let records = '';
   let at = end;
   let { head, seq: lastSeq, storedAtNs: lastStoredAtNs } = place;
-  for (const { kind, seq, storedAtNs, line } of entries) {
-    if (line !== undefined) {
+  for (const { kind, seq, storedAtNs, lines } of entries) {
+    for (const [i, line] of lines.entries()) {
       parts.push(line, LINE_END);
       at += line.length + 1;
       head = nextHead(head, seq, line);
+      const part = i < lines.length - 1 ? 'p' : kind;
+      records += formatRecord({ kind: part, seq, storedAtNs, end: at, head });
     }
-    records += formatRecord({ kind, seq, storedAtNs, end: at, head });
+    if (lines.length === 0) records += formatRecord({ kind: 's', seq, storedAtNs, end: at, head });
     lastSeq = seq;
     lastStoredAtNs = storedAtNs;
   }

@@ -7,8 +7,11 @@ import { z } from 'zod';
  * log beyond the last record was not acknowledged, and is cut off.
  */
 export type JournalRecord = {
-  /** `e` an event; `s` the sequences up to here have no line (filtered, or a dead letter); `g` a gap record. */
-  kind: 'e' | 's' | 'g';
+  /**
+   * `e` an event; `p` one that is followed by more of the same message, and counts only with the last of them; `s` the
+   * sequences up to here have no line (filtered, or a dead letter); `g` a gap record.
+   */
+  kind: 'e' | 'p' | 's' | 'g';
   /** Everything of the stream up to here is dealt with. */
   seq: number;
   storedAtNs: bigint;
@@ -32,7 +35,7 @@ const zJournalHeader = z.strictObject({
 });
 export type JournalHeader = z.infer<typeof zJournalHeader>;
 
-const RECORD = /^([esg]) (\d{1,16}) (\d{1,20}) (\d{1,16}) ([0-9a-f]{64})$/u;
+const RECORD = /^([epsg]) (\d{1,16}) (\d{1,20}) (\d{1,16}) ([0-9a-f]{64})$/u;
 
 export function formatHeader(header: JournalHeader): string {
   return `${encodeText(zJournalHeader, header)}\n`;

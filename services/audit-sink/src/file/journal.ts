@@ -44,7 +44,7 @@ function readHeader(file: string, line: string): JournalHeader {
   }
 }
 
-/** Looks from the end, in ever larger parts, for a line that is a record. */
+/** Looks from the end, in ever larger parts, for a line that is a record, and the last of its message. */
 async function readLast(handle: FileHandle, from: number, size: number) {
   for (let length = TAIL_BYTES; ; length *= 4) {
     const start = Math.max(from, size - length);
@@ -55,7 +55,7 @@ async function readLast(handle: FileHandle, from: number, size: number) {
       // A line that may have begun before this part is not judged by its rest.
       if (begin < 0 && start > from) break;
       const last = parseRecord(text.slice(begin + 1, end));
-      if (last !== undefined) return { last, size: start + end + 1 };
+      if (last !== undefined && last.kind !== 'p') return { last, size: start + end + 1 };
       end = end === 0 ? -1 : begin;
     }
     if (start === from) return { last: undefined, size: from };

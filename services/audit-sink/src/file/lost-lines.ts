@@ -13,7 +13,7 @@ export async function readLostLines(
   let lost: { from: number; to: number; count: number } | undefined;
   for await (const line of createInterface({ input: createReadStream(journal), crlfDelay: Infinity })) {
     const record = parseRecord(line);
-    if (record === undefined || record.end <= size || record.kind !== 'e') continue;
+    if (record === undefined || record.end <= size || record.kind === 's' || record.kind === 'g') continue;
     lost = { from: lost?.from ?? record.seq, to: record.seq, count: (lost?.count ?? 0) + 1 };
   }
   return lost;

@@ -28,7 +28,7 @@ export function gapEntry(
 ): Entry {
   const event = gapEvent({ backend: 'file', ...gap }, at.stream, microTime());
   const line = format === 'legacy' ? legacyLine(event) : encodeText(zAuditEvent, event);
-  return { kind: 'g', seq: at.seq, storedAtNs: at.storedAtNs, line: Buffer.from(line) };
+  return { kind: 'g', seq: at.seq, storedAtNs: at.storedAtNs, lines: [Buffer.from(line)] };
 }
 
 /**

@@ -28,7 +28,7 @@ test('what the file has is skipped, the rest are lines in their order', () => {
     json,
   );
   assert.deepEqual(
-    plan.entries.map(({ kind, seq, line }) => [kind, seq, Buffer.from(line ?? '').toString()]),
+    plan.entries.map(({ kind, seq, lines }) => [kind, seq, Buffer.concat([...lines]).toString()]),
     [
       ['e', 11, event('e11')],
       ['e', 12, event('e12')],
@@ -66,6 +66,28 @@ test('what is filtered or no event has no line, and its place is dealt with', ()
     plan.poison.map(({ reason }) => reason),
     ['not_json'],
   );
+});
+
+test('a list of events is so many lines, and those that are none are set aside one by one', () => {
+  const list = `{"apiVersion":"audit.k8s.io/v1","items":[${event('a')},7,${event('b')}],"kind":"EventList"}`;
+  const plan = planBatch([delivery(11, list), delivery(12)], place, json);
+  assert.deepEqual(
+    plan.entries.map(({ kind, seq, lines }) => [
+      kind,
+      seq,
+      lines.map((line) => Buffer.from(line).toString()),
+    ]),
+    [
+      ['e', 11, [event('a'), event('b')]],
+      ['e', 12, [event('e12')]],
+    ],
+  );
+  const [poison] = plan.poison;
+  assert.deepEqual(
+    [poison?.index, poison?.reason, Buffer.from(poison?.delivery.payload ?? '').toString()],
+    [1, 'not_an_event', '7'],
+  );
+  assert.equal(plan.counts.taken, 3);
 });
 
 test('an old number with a newer time is another message', () => {

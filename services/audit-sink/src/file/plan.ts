@@ -1,7 +1,7 @@
 import type { ConsumerState, Delivery } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
 import type { EventFilter } from '../backends/backend.ts';
-import { readEvent } from '../read-event.ts';
+import { readMessage } from '../read-message.ts';
 import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';
@@ -9,7 +9,7 @@ import type { Place } from './recover.ts';
 /** What is to be done with one batch. Pure. */
 export type Plan = {
   entries: Entry[];
-  poison: { delivery: Delivery; reason: DeadLetterReason; detail: string }[];
+  poison: { delivery: Delivery; reason: DeadLetterReason; detail: string; index: number }[];
   /** Sequences that should have come before the rest of the batch; the rest is not in the plan. */
   hole: { from: number; to: number } | undefined;
   counts: { taken: number; again: number; filtered: number };
@@ -53,17 +53,16 @@ function entryOf(
   plan: Plan,
 ): Entry {
   const { seq, storedAtNs, payload } = delivery;
-  const read = readEvent(payload);
-  if (!read.ok) {
-    plan.poison.push({ delivery, reason: read.reason, detail: read.detail });
-    return { kind: 's', seq, storedAtNs };
+  const lines: Uint8Array[] = [];
+  for (const [index, read] of readMessage(payload).entries()) {
+    if (!read.ok) {
+      const { reason, detail, bytes } = read;
+      plan.poison.push({ delivery: { ...delivery, payload: bytes }, reason, detail, index });
+    } else if (filter !== undefined && !filter(read.event)) plan.counts.filtered += 1;
+    else lines.push(lineOf(format, read.bytes, read.text, read.event));
   }
-  if (filter !== undefined && !filter(read.event)) {
-    plan.counts.filtered += 1;
-    return { kind: 's', seq, storedAtNs };
-  }
-  plan.counts.taken += 1;
-  return { kind: 'e', seq, storedAtNs, line: lineOf(format, payload, read.text, read.event) };
+  plan.counts.taken += lines.length;
+  return { kind: lines.length > 0 ? 'e' : 's', seq, storedAtNs, lines };
 }
 
 /** An old number with a newer time: the stream has lost its end, or was made anew, and numbers anew. */

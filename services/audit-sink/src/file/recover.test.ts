@@ -5,7 +5,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import { verifyLog } from '../reader/verify.ts';
 import { CHAIN_START } from './chain.ts';
-import type { Entry } from './chunk.ts';
+import { buildChunk, type Entry } from './chunk.ts';
 import { namesOf } from './files.ts';
 import { recover } from './recover.ts';
 import { createWriter } from './writer.ts';
@@ -20,7 +20,7 @@ const entry = (seq: number): Entry => ({
   kind: 'e',
   seq,
   storedAtNs: BigInt(seq),
-  line: Buffer.from(`line ${seq}`),
+  lines: [Buffer.from(`line ${seq}`)],
 });
 
 /** A log with five lines, as a writer that was killed leaves it. */
@@ -85,6 +85,27 @@ for (const torn of [
     await expectWhole(log, 6);
   });
 }
+
+test('of a message with several lines, all count or none', async () => {
+  const { log, journal, open } = await prepare();
+  const { files } = await recover(log, namesOf(log), FRESH);
+  const chunk = buildChunk(
+    [{ kind: 'e', seq: 6, storedAtNs: 6n, lines: ['6a', '6b', '6c'].map((text) => Buffer.from(text)) }],
+    files.end,
+    files.place,
+  );
+  await files.log.close();
+  await files.journal.close();
+  await appendFile(log, chunk.data);
+  const records = chunk.records.toString().split('\n');
+  await appendFile(journal, `${records[0]}\n${records[1]}\n`);
+  assert.equal((await open()).place.seq, 5);
+  assert.ok(!(await readFile(log, 'utf8')).includes('6a'));
+  await appendFile(log, chunk.data);
+  await appendFile(journal, chunk.records);
+  assert.equal((await open(7)).place.seq, 6);
+  await expectWhole(log, 9);
+});
 
 test('a record that was cut takes its line with it', async () => {
   const { log, journal, open } = await prepare();

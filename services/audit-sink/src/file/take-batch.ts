@@ -56,7 +56,7 @@ export function createBatchTaker(options: BatchTakerOptions, deps: Deps) {
 
 async function buryPoison(plan: Plan, bury: Bury, stream: string): Promise<void> {
   // Before the journal says that they are dealt with: afterwards nobody would look at them again.
-  for (const { delivery, reason, detail } of plan.poison) await bury(delivery, reason, detail, stream);
+  for (const { delivery, index, ...why } of plan.poison) await bury(delivery, { ...why, stream, index });
 }
 
 async function startOverIfNumberedAnew(

@@ -38,7 +38,7 @@ const entry = (seq: number, text = `line ${seq}`): Entry => ({
   kind: 'e',
   seq,
   storedAtNs: BigInt(seq),
-  line: Buffer.from(text),
+  lines: [Buffer.from(text)],
 });
 
 test('a log that is deleted while a write is under way: what is done stands in a file that is not deleted', async () => {
@@ -67,7 +67,7 @@ test('lines are split among files at the limit, none is torn, and one that is to
   const { log, names, writer, rotated } = await openWriter(50);
   const long = 'x'.repeat(200);
   const entries = [entry(1), entry(2), entry(3, long), ...Array.from({ length: 20 }, (_, i) => entry(i + 4))];
-  const texts = entries.map(({ line }) => Buffer.from(line as Uint8Array).toString());
+  const texts = entries.map(({ lines }) => Buffer.from(lines[0] as Uint8Array).toString());
   await writer.append(entries);
   assert.equal(entries.length, 0);
   const parts = [...rotated, log].map((file) => readFileSync(file, 'utf8'));

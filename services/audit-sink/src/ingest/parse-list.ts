@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { ColonnadeError, type DeadLetterReason, LIMITS } from '@colonnade/contracts';
 import { canonicalBytes, parseValue, type Value, ValueError, type ValueObject } from '@colonnade/value';
-import { readEvent } from '../read-event.ts';
+import { readEvent } from '../read-message.ts';
+import { sliceItems } from '../slice-items.ts';
 import { truncateEvent } from '../webhook/truncate.ts';
 import { normalise, parseLoosely } from './normalise.ts';
-import { sliceItems } from './slice-items.ts';
 
 /** One item of a list: an event as it is stored, or why it cannot be. */
 export type IngestedItem =

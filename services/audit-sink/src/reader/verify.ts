@@ -79,7 +79,7 @@ async function verifyPart(
     } else if (record.head !== walk.head) return fail('journal_broken', number, record.seq);
     walk = { ...walk, head: record.head, seq: record.seq };
     // The record that opens a file belongs to what was before it, and so does an anchor at its sequence.
-    if (walk.seq === header.seq) continue;
+    if (walk.seq === header.seq || record.kind === 'p') continue;
     const anchored = anchors.get(`${walk.stream} ${walk.seq}`);
     if (anchored === undefined) continue;
     if (anchored !== walk.head) return fail('anchor_differs', number, walk.seq);

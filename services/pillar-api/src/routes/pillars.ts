@@ -6,7 +6,6 @@ import {
   zNothing,
   zPillarCreate,
   zPillarUpdate,
-  zPillarVersions,
   zPillarView,
 } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
@@ -22,17 +21,11 @@ import type { Kms } from '../kms.ts';
 import { checkOpenValue } from '../pillar-value.ts';
 import { sealForStore } from '../seal.ts';
 import { resolveTarget } from '../target.ts';
-import { shownValue, viewPillar, viewTime } from '../views.ts';
+import { viewPillar } from '../views.ts';
 
-/** Seed 000, HTTP API: create, update, read, delete and history of one pillar. */
+/** Seed 000, HTTP API: create, update, read and delete one pillar. */
 export function pillarRoutes(estate: Estate, kms: Kms, idempotency: Idempotency): readonly Route[] {
-  return [
-    createRoute(estate, kms, idempotency),
-    updateRoute(estate),
-    getRoute(estate),
-    deleteRoute(estate),
-    versionsRoute(estate),
-  ];
+  return [createRoute(estate, kms, idempotency), updateRoute(estate), getRoute(estate), deleteRoute(estate)];
 }
 
 function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route {
@@ -40,7 +33,6 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
     method: 'POST',
     url: '/pillars',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'kept',
     body: zPillarCreate,
     response: zPillarView,
@@ -57,8 +49,8 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
           const mutations = [{ kind: 'pillar.create', record } as const];
           const result = await estate
             .write({ by: input.principal.sub, mutations, events, idempotency: keep(kept) })
-            .catch((thrown) => {
-              throw asFailedCreate(thrown, input.conditions);
+            .catch(async (thrown) => {
+              throw asFailedCreate(await asNamedTwin(estate, record, thrown), input.conditions);
             });
           return { result, kept };
         },
@@ -80,12 +72,22 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
   return { pid, record: { pid, ...context, value, isSecret } };
 }
 
+type Place = Pick<PillarRecord, 'tgtType' | 'tgtId' | 'name' | 'pillarenv'>;
+
+/** Names the pillar that is there already: the list does not show those of collections (seed 000). */
+async function asNamedTwin(estate: Estate, place: Place, thrown: unknown): Promise<unknown> {
+  if (!(thrown instanceof ColonnadeError) || thrown.code !== 'already_exists') return thrown;
+  const { tgtType, tgtId, name, pillarenv } = place;
+  const twin = await estate.store.findPillar(tgtType, tgtId, name, pillarenv);
+  if (twin === undefined) return thrown;
+  return new ColonnadeError('already_exists', `${thrown.message}: /pillars/${twin.pid}`, { cause: thrown });
+}
+
 /** From the history, so that a repeated request gets the pillar as it was made, whatever became of it since. */
 async function viewCreated(estate: Estate, kept: Value, tick: number) {
   const { pid } = kept as { pid: string };
-  const versions = await estate.store.listVersions(pid);
-  const made = versions.find((version) => version.tick === tick && version.op === 'create');
-  if (made === undefined)
+  const [made] = await estate.store.listVersions(pid, { after: 0, limit: 1 });
+  if (made?.tick !== tick || made.purged)
     throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
   return viewPillar(made, await estate.incarnation());
 }
@@ -95,7 +97,6 @@ function updateRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/pillars/:pid',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'ignored',
     body: zPillarUpdate,
     response: zPillarView,
@@ -126,7 +127,6 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     response: zPillarView,
     async handle({ params }) {
@@ -142,7 +142,6 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/pillars/:pid',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
@@ -156,31 +155,6 @@ function deleteRoute(estate: Estate): Route {
         events: [pillarEvent('pillar.deleted', pillar)],
       });
       return { status: 204 };
-    },
-  });
-}
-
-function versionsRoute(estate: Estate): Route {
-  return defineRoute({
-    method: 'GET',
-    url: '/pillars/:pid/versions',
-    permission: 'estate:read',
-    recorded: false,
-    idempotency: 'ignored',
-    response: zPillarVersions,
-    async handle({ params }) {
-      const versions = await estate.store.listVersions(params.pid ?? '');
-      if (versions.length === 0) throw noPillar();
-      const items = versions.map((version) => ({
-        op: version.op,
-        name: version.name,
-        value: shownValue(version),
-        is_secret: version.isSecret,
-        by: version.updatedBy,
-        at: viewTime(version.updatedAtMs),
-        clock: version.tick,
-      }));
-      return { status: 200, body: { items } };
     },
   });
 }
@@ -205,12 +179,17 @@ function checkCreatedBy(body: PillarCreate, principal: Principal): void {
   throw new ColonnadeError('unprocessable', why, { field: 'created_by' });
 }
 
-function requireNamePermission(principal: Principal, name: string): void {
+export function requireNamePermission(principal: Principal, name: string): void {
   if (isSaltControlName(name)) requirePermission(principal.permissions, 'pillar:salt-control');
 }
 
 /** Seed 000: the value of a sealed pillar is never updated. */
 function secretImmutable({ pid }: PillarRecord): ColonnadeError {
-  const how = `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true)`;
+  const how =
+    'create the new value as another secret first (POST /pillars with is_secret: true), under another name or in a ' +
+    `nearer scope under the same one, then delete this one (DELETE /pillars/${pid} with If-Match). Deleted first, ` +
+    "minions get a pillar without it, or with a farther scope's value, until it is made again. " +
+    `POST /pillars/${pid}/unseal, PUT, POST /pillars/${pid}/seal leaves no such gap, but shows the old and the new ` +
+    'value to everyone who may read the estate';
   return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
 }
