@@ -42,6 +42,7 @@ describe('the streams', () => {
     const { config } = await (await manager()).streams.info(AUDIT_STREAM);
     assert.equal(config.retention, RetentionPolicy.Interest);
     assert.deepEqual([config.deny_purge, config.deny_delete, config.discard], [true, true, 'new']);
+    assert.equal(config.max_age, 0);
     await publish('kept');
     await assert.rejects((await manager()).streams.purge(AUDIT_STREAM));
     const { state } = await (await manager()).streams.info(AUDIT_STREAM);
@@ -55,6 +56,7 @@ describe('the streams', () => {
       name: AUDIT_STREAM,
       subjects: [AUDIT_SUBJECTS],
       retention: RetentionPolicy.Limits,
+      max_age: 30 * 86_400_000_000_000,
       max_bytes: SIZES.maxAuditBytes,
     });
     for (const id of ['old-1', 'old-2', 'old-3']) await publish(id);
@@ -79,6 +81,7 @@ describe('the streams', () => {
     stop.abort();
     await reading;
     assert.deepEqual(seen, ['old-1', 'old-2', 'old-3']);
+    assert.equal((await raw.streams.info(AUDIT_STREAM)).config.max_age, 0);
   });
 
   test('the webhook has a consumer only where there is a webhook; without it nothing waits for it', async () => {

@@ -91,7 +91,14 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
       max_bytes: sizes.maxEventsBytes,
       max_age: nanos(EVENTS_KEEP_MS),
     },
-    { name: AUDIT_STREAM, subjects: [AUDIT_SUBJECTS], max_bytes: sizes.maxAuditBytes, deny_purge: true },
+    {
+      name: AUDIT_STREAM,
+      subjects: [AUDIT_SUBJECTS],
+      max_bytes: sizes.maxAuditBytes,
+      deny_purge: true,
+      // A record stays until it is where it belongs, however long that takes; said so that an older limit goes.
+      max_age: 0,
+    },
     { name: AUDIT_DEAD_STREAM, subjects: [AUDIT_DEAD_SUBJECTS], max_bytes: maxDeadBytes },
     {
       name: AUDIT_ANCHOR_STREAM,

@@ -130,7 +130,7 @@ async function launchNats(options: StackOptions, secrets: InstallationSecrets): 
     port: -1,
     passwords: secrets.busPasswords,
     syncAlways: options.syncAlways ?? true,
-    maxFileBytes: 1024 * MIB,
+    maxFileBytes: 4096 * MIB,
   });
   return startNats({ binary, dir: path.join(options.dir, 'nats'), configText });
 }
@@ -156,7 +156,7 @@ async function provision(nats: NatsServer, secrets: InstallationSecrets): Promis
     name: 'provisioner',
     logger: silent,
   });
-  await bus.provisionStreams({ maxEventsBytes: 256 * MIB, maxAuditBytes: 512 * MIB, replicas: 1 });
+  await bus.provisionStreams({ maxEventsBytes: 256 * MIB, maxAuditBytes: 2048 * MIB, replicas: 1 });
 }
 
 function common(name: ServiceProcess['name'], nats: NatsServer, secrets: InstallationSecrets) {
