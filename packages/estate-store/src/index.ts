@@ -1,2 +1,3 @@
+export { type MongoStoreOptions, openMongoReader, openMongoStore } from './mongo/store.ts';
 export type * from './port.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

@@ -1,0 +1,102 @@
+import { ColonnadeError } from '@colonnade/contracts';
+import { Long } from 'mongodb';
+import type { Mutation } from '../port.ts';
+import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
+import { checkExpect } from '../rules/expect.ts';
+import {
+  checkCollectionTarget,
+  checkMinionTarget,
+  checkPidUnused,
+  neededTarget,
+  twinExists,
+} from '../rules/pillar-target.ts';
+import { fromPillar, minionKey, type PillarDocument, toNumber } from './documents.ts';
+import { brokenKey } from './errors.ts';
+import { INDEX } from './schema.ts';
+import type { StoredValue } from './stored-value.ts';
+import type { Tx } from './transaction.ts';
+
+/** @throws ColonnadeError conflict (pid used before) | already_exists | not_found | unknown_minion | bad_request */
+export async function createPillar(tx: Tx, { record }: PillarCreate<StoredValue>): Promise<void> {
+  checkPidUnused(await isPidGone(tx, record.pid));
+  await checkTarget(tx, record);
+  const { by, atMs, tick } = tx;
+  const written = { createdBy: by, updatedBy: by, createdAtMs: atMs, updatedAtMs: atMs, tick };
+  const document = fromPillar({ ...record, ...written }, record.value);
+  try {
+    await tx.tables.pillars.insertOne(document, tx.within);
+  } catch (thrown) {
+    // The unique indexes see what a look before the insert could only guess.
+    const key = brokenKey(thrown);
+    if (key === undefined) throw thrown;
+    checkPidUnused(key[0] === 'pid');
+    throw twinExists();
+  }
+  keepVersion(tx, document, 'create');
+}
+
+/** @throws ColonnadeError not_found | precondition_failed */
+export async function updatePillar(tx: Tx, mutation: PillarUpdate<StoredValue>): Promise<void> {
+  const { pid, expectTick, value, isSecret } = mutation;
+  const set = { ...value, is_secret: isSecret, ...writtenBy(tx) };
+  const unset = { [Object.hasOwn(value, 'value') ? 'value_json' : 'value']: true };
+  const document = await tx.tables.pillars.findOneAndUpdate(
+    whichPillar(pid, expectTick),
+    { $set: set, $unset: unset } as object,
+    { ...tx.within, hint: INDEX.pillarPid, returnDocument: 'after' },
+  );
+  keepVersion(tx, document ?? (await refuse(tx, pid, expectTick)), 'update');
+}
+
+/** @throws ColonnadeError not_found | precondition_failed */
+export async function deletePillar(
+  tx: Tx,
+  { pid, expectTick }: Extract<Mutation, { kind: 'pillar.delete' }>,
+): Promise<void> {
+  const options = { ...tx.within, hint: INDEX.pillarPid };
+  const document = await tx.tables.pillars.findOneAndDelete(whichPillar(pid, expectTick), options);
+  keepVersion(tx, { ...(document ?? (await refuse(tx, pid, expectTick))), ...writtenBy(tx) }, 'delete');
+}
+
+function whichPillar(pid: string, expectTick: number | undefined) {
+  return expectTick === undefined ? { pid } : { pid, tick: Long.fromNumber(expectTick) };
+}
+
+function writtenBy({ by, atMs, tick }: Tx) {
+  return { updated_by: by, updated_at: new Date(atMs), tick: Long.fromNumber(tick) };
+}
+
+async function refuse(tx: Tx, pid: string, expectTick: number | undefined): Promise<never> {
+  const found = await tx.tables.pillars.findOne({ pid }, { ...tx.within, hint: INDEX.pillarPid });
+  checkExpect('pillar', found === null ? undefined : { tick: toNumber(found.tick) }, expectTick);
+  throw new ColonnadeError('internal', 'a pillar was found and was not');
+}
+
+/** Every change leaves the full document as it was right after it (a delete: the last contents, and who deleted). */
+function keepVersion(tx: Tx, document: PillarDocument, op: 'create' | 'update' | 'delete'): void {
+  const { _id, ...rest } = document;
+  // Without its `_id`, the driver makes a new one for the version.
+  tx.appended.versions.push({ ...rest, op } as never);
+  tx.change(`scope:${document.pillarenv}`);
+}
+
+/** Versions remember the pids that are gone. */
+async function isPidGone({ tables, within, appended }: Tx, pid: string): Promise<boolean> {
+  if (appended.versions.some((version) => version.pid === pid)) return true;
+  return (await tables.versions.findOne({ pid }, { ...within, hint: INDEX.version })) !== null;
+}
+
+async function checkTarget(
+  { tables, within }: Tx,
+  record: PillarCreate<StoredValue>['record'],
+): Promise<void> {
+  const target = neededTarget(record);
+  if (target?.kind === 'collection') {
+    const found = await tables.collections.findOne({ _id: target.id }, within);
+    checkCollectionTarget(record, found ?? undefined);
+  }
+  if (target?.kind === 'minion') {
+    const found = await tables.minions.findOne({ _id: minionKey(target.master, target.id) }, within);
+    checkMinionTarget(found !== null);
+  }
+}
