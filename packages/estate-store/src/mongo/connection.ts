@@ -82,7 +82,7 @@ export function openConnection(options: MongoOptions): Connection {
   const client = createClient(options);
   if (options.onCommand !== undefined) client.on('commandStarted', options.onCommand);
   const db = client.db(options.database);
-  const ready = createCheck(db);
+  const ready = createCheck(client, db);
   let closed = false;
   return {
     client,
@@ -135,10 +135,12 @@ function openTables(db: Db): Tables {
 }
 
 /** Asks the server once what it is: transactions need a replica set. */
-function createCheck(db: Db): () => Promise<void> {
+function createCheck(client: MongoClient, db: Db): () => Promise<void> {
   let checked = false;
   return async () => {
     if (checked) return;
+    // By itself the driver connects once only: after a first use without a server it would stay closed.
+    await client.connect();
     const hello = await db.command({ hello: 1 });
     if (hello.setName === undefined && hello.msg !== 'isdbgrid') {
       throw new ColonnadeError('misconfigured', 'the MongoDB server is no member of a replica set');

@@ -39,9 +39,9 @@ export function toMongoStoreError(thrown: unknown): ColonnadeError {
 
 function classify(thrown: unknown): { code: ErrorCode; message: string } {
   if (thrown instanceof MongoServerError) {
-    const known = BY_CODE.get(Number(thrown.code));
+    const known = BY_CODE.get(codeOf(thrown));
     if (known !== undefined) return known;
-    if (UNAVAILABLE.has(Number(thrown.code)) || isTransient(thrown) || isCommitUnknown(thrown)) {
+    if (UNAVAILABLE.has(codeOf(thrown)) || isTransient(thrown) || isCommitUnknown(thrown)) {
       return { code: 'unavailable', message: 'the database cannot do this now' };
     }
     return { code: 'internal', message: `the database failed (${String(thrown.code)})` };
@@ -72,15 +72,18 @@ export function isCommitUnknown(thrown: unknown): boolean {
 
 /** Another transaction has written the same document. */
 export function isConflict(thrown: unknown): boolean {
-  return (
-    thrown instanceof MongoServerError && (thrown.code === WRITE_CONFLICT || thrown.code === LOCK_TIMEOUT)
-  );
+  return [WRITE_CONFLICT, LOCK_TIMEOUT].includes(codeOf(thrown));
 }
 
 /** The fields of the unique index that an insert broke; undefined for any other error. */
 export function brokenKey(thrown: unknown): readonly string[] | undefined {
-  if (!(thrown instanceof MongoServerError) || thrown.code !== DUPLICATE_KEY) return undefined;
-  return Object.keys((thrown.keyPattern as object | undefined) ?? {});
+  if (codeOf(thrown) !== DUPLICATE_KEY) return undefined;
+  return Object.keys((thrown as { keyPattern?: object }).keyPattern ?? {});
+}
+
+/** Where numbers keep their kinds, the driver gives the code as an Int32. */
+function codeOf(thrown: unknown): number {
+  return thrown instanceof MongoServerError ? Number(thrown.code) : Number.NaN;
 }
 
 const OUTDATED = Symbol('outdated');

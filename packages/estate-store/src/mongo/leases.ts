@@ -37,7 +37,8 @@ export async function releaseLease(
   within: object,
   { name, holder }: { name: string; holder: string },
 ): Promise<void> {
-  await leases.updateOne({ _id: name, holder }, { $set: { expires_at: new Date(0) } }, within);
+  const change = { $set: { expires_at: new Date(0) } };
+  await leases.updateOne({ _id: name, holder }, change, { ...within, hint: INDEX.id });
 }
 
 /**
@@ -55,6 +56,7 @@ export async function dropOutbox(
   const published = { $or: [{ tick: { $lt: upTo } }, { tick: upTo, index: { $lte: index } }] };
   await tables.outbox.deleteMany({ tick: { $lte: upTo }, ...published }, { ...within, hint: INDEX.outbox });
   const newest = { _id: lease.name, fence: lease.fence };
-  const { matchedCount } = await tables.leases.updateOne(newest, { $inc: { drops: 1 } }, within);
+  const options = { ...within, hint: INDEX.id };
+  const { matchedCount } = await tables.leases.updateOne(newest, { $inc: { drops: 1 } }, options);
   checkFence(matchedCount === 1);
 }

@@ -69,7 +69,9 @@ async function readSchemaVersion(connection: Connection, options: MigrateOptions
     checkNotNewer(clock.schema_version);
     return clock.schema_version;
   }
-  const foreign = options.overForeignPillars ? null : await pillars.findOne({}, connection.limit);
+  const foreign = options.overForeignPillars
+    ? null
+    : await pillars.findOne({}, { hint: INDEX.id, ...connection.limit });
   if (foreign === null) return 0;
   throw new ColonnadeError(
     'misconfigured',
