@@ -20,6 +20,8 @@ export type TestMongo = AsyncDisposable & {
   freshDatabase: () => string;
   /** The process; undefined where `MONGODB_URL` names a server that is not ours. */
   readonly server: RunningServer | undefined;
+  /** Not MongoDB itself, which differs in places. */
+  readonly isSubstitute: boolean;
 };
 
 export type TestMongoOptions = {
@@ -59,6 +61,7 @@ export async function mongoForTests(options: TestMongoOptions = {}): Promise<Tes
     return {
       url,
       server,
+      isSubstitute: launch.program.kind === 'substitute',
       freshDatabase: databaseName,
       [Symbol.asyncDispose]: async () => {
         await server[Symbol.asyncDispose]();
@@ -87,6 +90,7 @@ function useShared(text: string): TestMongo {
     url: `${scheme}${rest}`,
     ...account,
     server: undefined,
+    isSubstitute: false,
     freshDatabase: () => {
       const name = databaseName();
       names.push(name);

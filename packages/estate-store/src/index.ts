@@ -1,3 +1,4 @@
+export { apiRole, mergerRole, type RoleCommand } from './mongo/roles.ts';
 export { type MongoStoreOptions, openMongoReader, openMongoStore } from './mongo/store.ts';
 export type * from './port.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

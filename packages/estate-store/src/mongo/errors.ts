@@ -49,6 +49,11 @@ function classify(thrown: unknown): { code: ErrorCode; message: string } {
   if (thrown instanceof MongoError && !FAULTS_OF_OURS.has(thrown.name)) {
     return { code: 'unavailable', message: 'the database cannot be reached' };
   }
+  // The driver wraps what the network says, so what comes bare is about the files it reads.
+  const { code } = (thrown ?? {}) as { code?: unknown };
+  if (typeof code === 'string' && /^(?:E[A-Z0-9]+|ERR_OSSL_\w+)$/u.test(code)) {
+    return { code: 'misconfigured', message: `the TLS files of MongoDB cannot be used (${code})` };
+  }
   return { code: 'internal', message: 'an unexpected fault in the estate store' };
 }
 

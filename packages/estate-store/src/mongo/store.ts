@@ -40,7 +40,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Estate
   };
   try {
     await connection.use(() => migrate(connection, { overForeignPillars: false }));
-    if (options.newIncarnation) await queue.run(renewIncarnation);
+    // The first transaction of the queue also says whether there may be any: rights are asked for here, not later.
+    await queue.run(options.newIncarnation ? renewIncarnation : async () => undefined);
   } catch (thrown) {
     await dispose();
     throw thrown;
