@@ -5,12 +5,10 @@ import { Long } from 'mongodb';
 import { INCARNATION_JUMP } from '../rules/clock.ts';
 import { checkNotNewer } from './clock.ts';
 import type { ClockDocument, Connection } from './connection.ts';
-import { acquireLease, releaseLease } from './leases.ts';
+import { acquireMigrationLock } from './migration-lock.ts';
 import { INDEX, MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 import type { Group } from './transaction.ts';
 
-const LOCK = 'colonnade:migration';
-const LOCK_MS = 30_000;
 const LOOK_AGAIN_MS = 100;
 
 /** Whether a database with pillars, but without an estate, may become one: only adopting them does that. */
@@ -22,24 +20,10 @@ export type MigrateOptions = { overForeignPillars: boolean };
  * @throws ColonnadeError `misconfigured` for a newer schema, pillars of another program or a copy that is not whole
  */
 export async function migrate(connection: Connection, options: MigrateOptions): Promise<void> {
-  const holder = randomUUID();
-  const { leases } = connection.tables;
   while ((await readSchemaVersion(connection, options)) < SCHEMA_VERSION) {
-    const lock = { name: LOCK, holder, ttlMs: LOCK_MS };
-    if ((await acquireLease(leases, connection.limit, lock)) === undefined) {
-      await delay(LOOK_AGAIN_MS);
-      continue;
-    }
-    // Building an index may take long; a lock that runs out all the same only lets another do the same once more.
-    const renewing = setInterval(() => {
-      acquireLease(leases, connection.limit, lock).catch(() => undefined);
-    }, LOCK_MS / 3);
-    try {
-      await runMigrations(connection, options);
-    } finally {
-      clearInterval(renewing);
-      await releaseLease(leases, connection.limit, lock);
-    }
+    await using lock = await acquireMigrationLock(connection);
+    if (lock === undefined) await delay(LOOK_AGAIN_MS);
+    else await runMigrations(connection, options);
   }
 }
 

@@ -32,7 +32,7 @@ export type Tx = Pick<Group, 'tables' | 'within' | 'appended'> & {
   change(key: ChangeKey): void;
 };
 
-const OPTIONS: TransactionOptions = {
+export const TRANSACTION: TransactionOptions = {
   readConcern: { level: 'snapshot' },
   writeConcern: WRITE_CONCERN,
   readPreference: 'primary',
@@ -54,7 +54,7 @@ export async function runTransaction<T>(
   options: { changeTicksKept: number; deadlineMs: number },
   run: (group: Group) => Promise<T>,
 ): Promise<T> {
-  session.startTransaction(OPTIONS);
+  session.startTransaction(TRANSACTION);
   try {
     const group = await openGroup(connection, session);
     const result = await run(group);

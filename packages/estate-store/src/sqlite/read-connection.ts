@@ -55,7 +55,7 @@ function dropReplaced(db: Db, drop: () => void): void {
   }
 }
 
-function openReadOnly(path: string, busyTimeoutMs: number): Db {
+export function openReadOnly(path: string, busyTimeoutMs: number): Db {
   const db = openConnection(path, { readOnly: true, busyTimeoutMs });
   try {
     const version = readSchemaVersion(db);
@@ -82,7 +82,7 @@ function readTransaction<T>(db: Db, run: (db: Db, clock: ReadClock) => T): T {
 }
 
 /** The first read of a transaction: it fixes the snapshot, so the clock is never newer than the rows. */
-function readClock(db: Db): ReadClock {
+export function readClock(db: Db): ReadClock {
   const row = db.get<{ schema_version: number; incarnation: string; tick: number; changes_floor: number }>(
     'SELECT schema_version, incarnation, tick, changes_floor FROM meta',
   );

@@ -124,8 +124,8 @@ export function listTokens(db: Db): readonly ApiTokenRecord[] {
 }
 
 export function findIdempotent(db: Db, scope: string, nowMs: number) {
-  const row = db.get<{ fingerprint: string; response: string; tick: number }>(
-    'SELECT fingerprint, response, tick FROM idempotency WHERE scope = ? AND expires_at_ms > ?',
+  const row = db.get<rows.AnswerRow>(
+    'SELECT * FROM idempotency WHERE scope = ? AND expires_at_ms > ?',
     ...[scope, nowMs],
   );
   return row && { fingerprint: row.fingerprint, response: rows.readValue(row.response), tick: row.tick };

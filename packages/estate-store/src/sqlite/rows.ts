@@ -163,6 +163,15 @@ export function toOutboxRow(row: OutboxTableRow): OutboxRow {
   };
 }
 
+/** An answer kept for a repeated request. */
+export type AnswerRow = {
+  scope: string;
+  fingerprint: string;
+  response: string;
+  tick: number;
+  expires_at_ms: number;
+};
+
 export function writeList(items: readonly string[]): string {
   return canonicalText([...items]);
 }
