@@ -15,7 +15,10 @@ type Check = { name: string; run: () => Promise<string[]> | string[] };
 const checks: Check[] = [
   tool('lint and format (biome)', '@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '.']),
   tool('types (tsc)', 'typescript/bin/tsc', ['-p', '.']),
-  tool('unused files, exports and dependencies (knip)', 'knip/bin/knip.js', ['--no-progress']),
+  tool('unused files, exports and dependencies (knip)', 'knip/bin/knip.js', [
+    '--no-progress',
+    '--no-config-hints',
+  ]),
   { name: 'file lengths', run: async () => checkLengths(root, await trackedFiles(root)) },
   { name: 'a README for every package and service', run: async () => checkReadmes(await trackedFiles(root)) },
   { name: 'no paths of one machine', run: async () => checkMachinePaths(root, await trackedFiles(root)) },

@@ -3,6 +3,7 @@ import { writeSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { prepareServers } from './runner/prepare-servers.ts';
+import { prepareSlow } from './runner/prepare-slow.ts';
 import { printFile, printSummary } from './runner/print.ts';
 import { runFile } from './runner/run-file.ts';
 import { selectFiles } from './runner/select-files.ts';
@@ -41,6 +42,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 
 const files = await selectFiles(root, process.argv.slice(2));
 await prepareServers((text) => console.error(`colonnade: ${text}`));
+void prepareSlow(root, files, (text) => console.error(`colonnade: ${text}`));
 const queue = [...files];
 const start = Date.now();
 

@@ -1,7 +1,7 @@
 // Where tools are kept between runs, and how two runs at once share that place.
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { StepError } from './steps.mjs';
@@ -12,11 +12,26 @@ import { StepError } from './steps.mjs';
  */
 export function isWritable(dir) {
   try {
-    mkdirSync(dir, { recursive: true });
+    makeDir(dir);
     accessSync(dir, constants.W_OK);
     return true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * One folder after the other: Node.js's own recursive way never ends where none can be made, as below /proc.
+ * @param {string} dir
+ */
+function makeDir(dir) {
+  if (existsSync(dir)) return;
+  makeDir(path.dirname(dir));
+  try {
+    mkdirSync(dir);
+  } catch (error) {
+    // Another run may have made it just now.
+    if (!existsSync(dir)) throw error;
   }
 }
 
@@ -48,7 +63,7 @@ export function resolveCache(root, env) {
 
 /**
  * Fills `dir` once: `build` works in a folder beside it, which is renamed when complete, so that nobody ever
- * sees half of it and a killed run leaves nothing that looks installed.
+ * sees half of it and a killed run leaves nothing that looks installed. The caller holds the lock of `dir`.
  * @param {string} dir
  * @param {(partial: string) => Promise<void>} build
  */
@@ -56,6 +71,7 @@ export async function installOnce(dir, build) {
   if (existsSync(dir)) return;
   const partial = `${dir}.${randomUUID()}.partial`;
   try {
+    await dropPartials(dir);
     await mkdir(partial, { recursive: true });
     await build(partial);
     await rename(partial, dir).catch((error) => {
@@ -64,5 +80,16 @@ export async function installOnce(dir, build) {
     });
   } finally {
     await rm(partial, { recursive: true, force: true });
+  }
+}
+
+/**
+ * What killed runs left: with the lock held nobody else is making one.
+ * @param {string} dir
+ */
+async function dropPartials(dir) {
+  for (const name of await readdir(path.dirname(dir))) {
+    if (!name.startsWith(`${path.basename(dir)}.`) || !name.endsWith('.partial')) continue;
+    await rm(path.join(path.dirname(dir), name), { recursive: true, force: true });
   }
 }

@@ -2,9 +2,12 @@
 import { spawn } from 'node:child_process';
 import os from 'node:os';
 import process from 'node:process';
+import { whenParentEnds } from './parent.mjs';
 
 /** @type {NodeJS.Signals[]} */
 const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
+
+const preload = new URL('./end-with-parent.mjs', import.meta.url).href;
 
 /**
  * @param {string} node
@@ -16,10 +19,8 @@ const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 export async function runProgram(node, program, args, env) {
   return await new Promise((resolve, reject) => {
     // node:sqlite and type stripping call themselves experimental in every process.
-    const child = spawn(node, ['--disable-warning=ExperimentalWarning', program, ...args], {
-      stdio: 'inherit',
-      env,
-    });
+    const flags = ['--disable-warning=ExperimentalWarning', `--import=${preload}`];
+    const child = spawn(node, [...flags, program, ...args], { stdio: 'inherit', env });
     for (const signal of passedOn) {
       process.on(signal, () => {
         // A terminal's Ctrl-C reaches the program by itself: passed on, it would count twice.
@@ -27,6 +28,8 @@ export async function runProgram(node, program, args, env) {
         child.kill(signal);
       });
     }
+    // Only npm is watched: a shell may end and leave us running on purpose.
+    if (env.npm_lifecycle_event) whenParentEnds(() => child.kill('SIGTERM'));
     child.on('error', reject);
     child.on('exit', (code, signal) => {
       resolve(code ?? 128 + (os.constants.signals[/** @type {NodeJS.Signals} */ (signal)] ?? 0));

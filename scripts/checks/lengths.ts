@@ -4,6 +4,9 @@ import path from 'node:path';
 const sourceLimit = 300;
 const testLimit = 600;
 
+/** An administrator without pip copies this one file to the master: its length is the price. */
+const copiedWhole = 'infra/salt/colonnade_salt/pillar/colonnade.py';
+
 /** Files too long to be read in one go. What a program writes is not for reading. */
 export async function checkLengths(root: string, files: readonly string[]): Promise<string[]> {
   const faults: string[] = [];
@@ -17,7 +20,7 @@ export async function checkLengths(root: string, files: readonly string[]): Prom
 }
 
 function isSource(file: string): boolean {
-  return /\.(ts|mts|mjs|js|py|sh|lua)$/.test(file) && !/\.generated\./.test(file);
+  return file !== copiedWhole && /\.(ts|mts|mjs|js|py|sh|lua)$/.test(file) && !/\.generated\./.test(file);
 }
 
 function isTest(file: string): boolean {

@@ -1,10 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type Bus, route } from '@colonnade/bus';
-import { auditSubject, ColonnadeError, kmsJwks, kmsMac, LIMITS, startCall } from '@colonnade/contracts';
+import {
+  auditSubject,
+  ColonnadeError,
+  kmsIssueMaster,
+  kmsJwks,
+  kmsMac,
+  LIMITS,
+  mergerExplain,
+  startCall,
+} from '@colonnade/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { headers, type Msg, type NatsConnection } from '@nats-io/transport-node';
 import { type RealBus, startRealBus } from '../support/real-bus.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const HEX = 'ab'.repeat(32);
 
@@ -30,6 +40,7 @@ describe('a service on the bus', () => {
         return { mac_hex: sha256_hex };
       }),
       route(kmsJwks, async () => ({ keys: [] })),
+      route(kmsIssueMaster, async () => ({ token: 'a-token-of-a-master', jti: 'j', expires_at_ms: 0 })),
     ]);
   });
   after(async () => bus[Symbol.asyncDispose]());
@@ -72,10 +83,39 @@ describe('a service on the bus', () => {
     });
   }
 
+  test('an error text that is cut in the middle of a character does not end the service', async () => {
+    const fields = Array.from({ length: 40 }, (_, i) => `"${'x'.repeat(i % 3)}${'😀'.repeat(32)}${i}":1`);
+    for (let shift = 0; shift < 2; shift += 1) {
+      const payload = `{${fields.map((f) => f.replace('"', `"${'y'.repeat(shift)}`)).join(',')}}`;
+      const answer = await attacker.request(kmsMac.subject, payload, { timeout: 1000 });
+      assert.equal(answer.headers?.get('Nats-Service-Error'), 'bad_request');
+    }
+    assert.deepEqual(await api.request(kmsMac, { sha256_hex: HEX }, startCall(1000)), { mac_hex: HEX });
+  });
+
+  test('whoever stole a password hears the answers of that user, and understands none that holds a secret', async () => {
+    const heard: Msg[] = [];
+    attacker.subscribe('_INBOX.pillar-api.>', { callback: (_, message) => void heard.push(message) });
+    await attacker.flush();
+    const answer = await api.request(
+      kmsIssueMaster,
+      { grant: 'x', master: 'm1', lifetime_s: 60 },
+      startCall(1000),
+    );
+    assert.equal(answer.token, 'a-token-of-a-master');
+    await waitFor('the thief to hear it', () => heard.length > 0);
+    assert.ok(heard.every((m) => !Buffer.from(m.data).includes('a-token')));
+  });
+
+  test('an answer with a secret is given only to someone who can open it', async () => {
+    const payload = '{"grant":"x","lifetime_s":60,"master":"m1"}';
+    const answer = await attacker.request(kmsIssueMaster.subject, payload, { timeout: 1000 });
+    assert.equal(answer.headers?.get('Nats-Service-Error'), 'bad_request');
+  });
+
   test('a request without time left is not sent, one without a server fails at once', async () => {
     await assert.rejects(api.request(kmsMac, { sha256_hex: HEX }, startCall(0)), { code: 'unavailable' });
     const merger = await bus.as('pillar-merger');
-    const { mergerExplain } = await import('@colonnade/contracts');
     const started = performance.now();
     await assert.rejects(
       api.request(mergerExplain, { master: 'm1', minion_id: 'a', pillarenv: 'base' }, startCall(5000)),
@@ -83,6 +123,22 @@ describe('a service on the bus', () => {
     );
     assert.ok(performance.now() - started < 4000);
     assert.ok(merger.isConnected());
+  });
+
+  test('an answer that is none is a fault of the service, not of who asked', async () => {
+    const merger = await bus.raw('pillar-merger');
+    let payload = '';
+    const subscription = merger.subscribe(mergerExplain.subject, {
+      queue: 'pillar-merger',
+      callback: (error, message) => void (error ?? message.respond(payload)),
+    });
+    await merger.flush();
+    for (payload of ['nonsense', '{"more":1}', '']) {
+      const ask = { master: 'm1', minion_id: 'a', pillarenv: 'base' } as const;
+      await assert.rejects(api.request(mergerExplain, ask, startCall(2000)), { code: 'internal' });
+    }
+    subscription.unsubscribe();
+    await merger.flush();
   });
 
   test('a reply subject that is no inbox of a caller is dropped, the purge of a stream included', async () => {
@@ -149,7 +205,7 @@ describe('a service on the bus', () => {
   test('a message id used twice is a failure, unless the sender says it may have sent it before', async () => {
     const message = { subject: auditSubject('pillar-api'), msgId: 'twice', payload: Buffer.from('{}') };
     await api.publishDurable(message, startCall(1000));
-    await assert.rejects(api.publishDurable(message, startCall(1000)), { code: 'internal' });
+    await assert.rejects(api.publishDurable(message, startCall(1000)), { code: 'duplicate' });
     const again = await api.publishDurable({ ...message, allowDuplicate: true }, startCall(1000));
     assert.equal(again.duplicate, true);
   });

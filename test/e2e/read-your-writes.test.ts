@@ -75,5 +75,10 @@ describe('a merge that starts after a write was acknowledged returns that write,
       }
     }
     assert.equal(stale, 0);
+    for (const merger of stack.stack.mergers) {
+      const metrics = await (await fetch(`${merger.url}/metrics`)).text();
+      const answered = /^colonnade_merger_requests_total\{[^}]*"ok"[^}]*\} (\d+)/mu.exec(metrics);
+      assert.ok(Number(answered?.[1]) > PAIRS / 2, `one merger answered only ${answered?.[1]}`);
+    }
   });
 });

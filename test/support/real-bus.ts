@@ -9,7 +9,7 @@ import { natsForTests } from './servers.ts';
 /** For tests of services, which do not know the client. */
 export { headers, type NatsConnection } from '@nats-io/transport-node';
 
-export const silent = { info: () => {}, warn: () => {}, error: () => {} };
+const silent = { info: () => {}, warn: () => {}, error: () => {} };
 
 export type RealBus = AsyncDisposable & {
   nats: NatsServer;
@@ -29,13 +29,7 @@ export async function startRealBus(): Promise<RealBus> {
     string
   >;
   const witnessPassword = randomBytes(12).toString('hex');
-  const configText = renderNatsConfig({
-    host: '127.0.0.1',
-    port: -1,
-    passwords,
-    syncAlways: false,
-    maxFileBytes: 64 * 1024 * 1024,
-  }).replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
+  const configText = configWithWitness(passwords, witnessPassword);
   const nats = await natsForTests({ configText });
   const open: AsyncDisposable[] = [];
   const as = async (user: BusUser) => {
@@ -79,4 +73,15 @@ export async function startRealBus(): Promise<RealBus> {
       await nats[Symbol.asyncDispose]();
     },
   };
+}
+
+function configWithWitness(passwords: Record<BusUser, string>, witnessPassword: string): string {
+  const text = renderNatsConfig({
+    host: '127.0.0.1',
+    port: -1,
+    passwords,
+    syncAlways: false,
+    maxFileBytes: 64 * 1024 * 1024,
+  });
+  return text.replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
 }

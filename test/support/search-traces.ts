@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** How a text may have been written down: as it is, in base64 at each of its three alignments, or escaped in JSON. */
-export function formsOf(secret: string): readonly string[] {
+function formsOf(secret: string): readonly string[] {
   const bytes = Buffer.from(secret, 'utf8');
   const base64 = [0, 1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64');

@@ -83,7 +83,7 @@ export function writeEstate(api: ApiClient) {
     },
     async pillar(target: Record<string, string>, name: string, value: Value, isSecret = false) {
       const body = { ...target, name, value, is_secret: isSecret };
-      return plain((await api.call('POST', '/pillars', fromPlain(body))).value) as { pid: string };
+      return plain((await api.call('POST', '/pillars', body)).value) as { pid: string };
     },
     async update(pid: string, value: Value) {
       const etag = (await api.call('GET', `/pillars/${pid}`)).headers.get('etag') ?? '';

@@ -3,6 +3,7 @@ import type { z } from 'zod';
 import { type BusOptions, openConnection } from './connect.ts';
 import { type DurableMessage, publishDurable } from './publish.ts';
 import { request } from './request.ts';
+import { createAnswerKeys } from './sealed-answer.ts';
 import { type Route, type ServedService, type ServiceDescription, serve } from './serve.ts';
 import { provisionStreams, type StreamSizes } from './streams.ts';
 
@@ -23,6 +24,7 @@ export type Bus = AsyncDisposable & {
 /** Connects. Disposing drains: what was published is flushed. @throws ColonnadeError `bus_unavailable` */
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const connection = await openConnection(options);
+  const keys = createAnswerKeys();
   let connected = true;
   void (async () => {
     for await (const status of connection.status()) {
@@ -32,8 +34,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     connected = false;
   })();
   return {
-    request: (endpoint, message, call) => request(connection, endpoint, message, call),
-    serve: (service, routes) => serve(connection, service, routes, options.logger),
+    request: (endpoint, message, call) => request(connection, endpoint, message, call, keys),
+    serve: (service, routes) => serve(connection, service, routes, keys, options.logger),
     publishDurable: (message, call) => publishDurable(connection, message, call),
     provisionStreams: (sizes) => provisionStreams(connection, sizes),
     isConnected: () => connected && !connection.isClosed(),

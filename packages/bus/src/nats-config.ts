@@ -10,6 +10,8 @@ export type NatsConfigOptions = {
   passwords: Readonly<Record<BusUser, string>>;
   /** `sync_interval: always`: an acknowledged message survives a power cut of a single server. */
   syncAlways: boolean;
+  /** Paths of the server's certificate and key. Without them everything, opened secrets included, crosses in clear. */
+  tls?: { certFile: string; keyFile: string };
   /** Bytes JetStream may use on disk; at least the sum of both streams' reservations. */
   maxFileBytes: number;
 };
@@ -26,7 +28,7 @@ port: ${options.port}
 server_name: "colonnade"
 max_payload: ${LIMITS.natsPayloadBytes}
 max_pending: ${16 * LIMITS.natsPayloadBytes}
-jetstream {${options.storeDir === undefined ? '' : `\n  store_dir: ${quote(options.storeDir)}`}
+${renderTls(options.tls)}jetstream {${options.storeDir === undefined ? '' : `\n  store_dir: ${quote(options.storeDir)}`}
   max_file_store: ${options.maxFileBytes}
   max_memory_store: 67108864${options.syncAlways ? '\n  sync_interval: always' : ''}
 }
@@ -54,7 +56,17 @@ export function renderProductionNatsConfig(): string {
     passwords,
     syncAlways: true,
     maxFileBytes: 16 * gib,
+    tls: { certFile: '/etc/colonnade/nats/tls.crt', keyFile: '/etc/colonnade/nats/tls.key' },
   });
+}
+
+function renderTls(tls: NatsConfigOptions['tls']): string {
+  if (tls === undefined) return '';
+  return `tls {
+  cert_file: ${quote(tls.certFile)}
+  key_file: ${quote(tls.keyFile)}
+}
+`;
 }
 
 function renderUser(user: BusUser, password: string): string {

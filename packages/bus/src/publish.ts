@@ -17,7 +17,7 @@ export type DurableMessage = {
 
 /**
  * Publishes to a stream and waits for the server's acknowledgement that it is stored.
- * @throws ColonnadeError `bus_unavailable` (not stored, or not known to be), `too_large`, `internal` (duplicate id)
+ * @throws ColonnadeError `bus_unavailable` (not stored, or not known to be), `too_large`, `duplicate` (the id was used before)
  */
 export async function publishDurable(
   connection: NatsConnection,
@@ -35,7 +35,7 @@ export async function publishDurable(
   const ack = await publishOnce(connection, message, head, remainingMs(call));
   if (ack.duplicate && message.allowDuplicate !== true) {
     throw new ColonnadeError(
-      'internal',
+      'duplicate',
       `a message id of ${message.subject} was used twice; the message was dropped`,
     );
   }

@@ -6,23 +6,27 @@ import {
   type Endpoint,
   encode,
   HEADER_BUDGET_MS,
+  HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
   LIMITS,
   remainingMs,
 } from '@colonnade/contracts';
 import { headers, type NatsConnection } from '@nats-io/transport-node';
 import type { z } from 'zod';
+import type { AnswerKeys } from './sealed-answer.ts';
 import { fromNatsError, readWireError } from './wire-error.ts';
 
 /**
  * Asks an endpoint and decodes its answer. Waits as long as the call has time left; never retries.
- * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`
+ * @throws ColonnadeError the server's own, or `unavailable` (nobody there, no answer in time), `bus_unavailable`, `too_large`,
+ *   `internal` (an answer that is none)
  */
 export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   connection: NatsConnection,
   endpoint: Endpoint<Req, Res>,
   message: z.output<Req>,
   call: Call,
+  keys: AnswerKeys,
 ): Promise<z.output<Res>> {
   const payload = encode(endpoint.request, message);
   if (payload.length > LIMITS.natsPayloadBytes) {
@@ -36,6 +40,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   const head = headers();
   head.set(HEADER_TRACEPARENT, childTraceparent(call.traceparent));
   head.set(HEADER_BUDGET_MS, String(timeout));
+  if (endpoint.sealedAnswer) head.set(HEADER_REPLY_KEY, keys.publicKey);
   const answer = await connection
     .request(endpoint.subject, payload, { timeout, headers: head })
     .catch((thrown) => {
@@ -43,5 +48,13 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
     });
   const error = readWireError(answer.headers, answer.data);
   if (error !== undefined) throw error;
-  return decode(endpoint.response, answer.data);
+  try {
+    const body = endpoint.sealedAnswer
+      ? keys.open(answer.headers?.get(HEADER_REPLY_KEY) ?? '', endpoint.subject, answer.data)
+      : answer.data;
+    return decode(endpoint.response, body);
+  } catch (cause) {
+    // Whoever asked has done nothing wrong.
+    throw new ColonnadeError('internal', `${endpoint.name} answered with something malformed`, { cause });
+  }
 }

@@ -6,6 +6,7 @@ import {
   type Endpoint,
   encode,
   HEADER_BUDGET_MS,
+  HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
   LIMITS,
   replyPrefixes,
@@ -13,9 +14,15 @@ import {
   toColonnadeError,
 } from '@colonnade/contracts';
 import { type ServiceMsg, Svcm } from '@nats-io/services';
-import type { NatsConnection, Subscription, SubscriptionOptions } from '@nats-io/transport-node';
+import {
+  headers,
+  type NatsConnection,
+  type Subscription,
+  type SubscriptionOptions,
+} from '@nats-io/transport-node';
 import type { z } from 'zod';
 import type { BusLogger } from './logger.ts';
+import type { AnswerKeys } from './sealed-answer.ts';
 import { errorBody, microCode } from './wire-error.ts';
 
 /** An endpoint with its handler; made by `route`, so that the types of the two agree. */
@@ -47,6 +54,7 @@ export async function serve(
   connection: NatsConnection,
   service: ServiceDescription,
   routes: readonly Route[],
+  keys: AnswerKeys,
   logger: BusLogger,
 ): Promise<ServedService> {
   const { name, version, description } = service;
@@ -61,7 +69,12 @@ export async function serve(
       queue: name,
       handler: (error, message) => {
         if (error) return;
-        const work = answer(service, endpoint, handle, message, inFlight.size, logger);
+        const work = answer(service, endpoint, handle, message, inFlight.size, keys, logger).catch(
+          (thrown) => {
+            // Nobody waits for this promise: what it throws would end the process.
+            logger.error({ endpoint: endpoint.name, err: thrown }, 'request could not be answered');
+          },
+        );
         inFlight.add(work);
         void work.finally(() => inFlight.delete(work));
       },
@@ -84,6 +97,7 @@ async function answer(
   handle: Route['handle'],
   message: ServiceMsg,
   busy: number,
+  keys: AnswerKeys,
   logger: BusLogger,
 ): Promise<void> {
   const startedMs = performance.now();
@@ -91,11 +105,12 @@ async function answer(
   try {
     if (busy >= (service.maxInFlight ?? 1000))
       throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
+    if (endpoint.sealedAnswer) keys.check(replyKeyOf(message));
     const input = decode(endpoint.request, message.data);
     const output = encode(endpoint.response, (await handle(input, callOf(message))) as never);
     if (output.length > LIMITS.natsPayloadBytes)
       throw new ColonnadeError('too_large', 'the answer is too large for one message');
-    message.respond(output);
+    respond(endpoint, message, output, keys);
   } catch (thrown) {
     const error = toColonnadeError(thrown);
     code = error.code;
@@ -103,6 +118,18 @@ async function answer(
     message.respondError(microCode(error.code), error.code, errorBody(error));
   }
   service.onHandled?.({ endpoint: endpoint.name, code, durationMs: performance.now() - startedMs });
+}
+
+function respond(endpoint: Endpoint, message: ServiceMsg, output: Uint8Array, keys: AnswerKeys): void {
+  if (!endpoint.sealedAnswer) return void message.respond(output);
+  const sealed = keys.seal(replyKeyOf(message), endpoint.subject, output);
+  const head = headers();
+  head.set(HEADER_REPLY_KEY, keys.publicKey);
+  message.respond(sealed, { headers: head });
+}
+
+function replyKeyOf(message: ServiceMsg): string {
+  return message.headers?.get(HEADER_REPLY_KEY) ?? '';
 }
 
 function callOf(message: ServiceMsg): Call {

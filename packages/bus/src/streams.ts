@@ -17,6 +17,8 @@ export type StreamSizes = {
 };
 
 const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
+/** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
+const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 
 /**
  * Makes or updates the two streams; only the user `provisioner` may. Both refuse new messages when full instead of
@@ -34,7 +36,13 @@ export async function provisionStreams(connection: NatsConnection, sizes: Stream
     deny_purge: false,
   } as StreamConfig;
   const wanted = [
-    { ...base, name: EVENTS_STREAM, subjects: [EVENTS_SUBJECTS], max_bytes: sizes.maxEventsBytes },
+    {
+      ...base,
+      name: EVENTS_STREAM,
+      subjects: [EVENTS_SUBJECTS],
+      max_bytes: sizes.maxEventsBytes,
+      max_age: nanos(EVENTS_KEEP_MS),
+    },
     { ...base, name: AUDIT_STREAM, subjects: [AUDIT_SUBJECTS], max_bytes: sizes.maxAuditBytes },
   ];
   for (const config of wanted) {

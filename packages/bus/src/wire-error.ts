@@ -1,5 +1,6 @@
 import {
   ColonnadeError,
+  clipText,
   decode,
   type ErrorCode,
   encode,
@@ -10,15 +11,21 @@ import { errors, type MsgHdrs } from '@nats-io/transport-node';
 
 /** The micro protocol's headers: a number, and the stable code as text. */
 const HEADER_CODE = 'Nats-Service-Error-Code';
-export const HEADER_ERROR = 'Nats-Service-Error';
+const HEADER_ERROR = 'Nats-Service-Error';
 
 const CLIENT_FAULTS: ReadonlySet<ErrorCode> = new Set([
   'bad_request',
+  'unprocessable',
   'unauthorized',
   'forbidden',
   'not_found',
+  'unknown_master',
+  'unknown_minion',
+  'already_exists',
   'conflict',
+  'value_invalid',
   'too_large',
+  'rate_limited',
   'kms_refused',
   'kid_unknown',
   'decrypt_failed',
@@ -30,7 +37,7 @@ export function microCode(code: ErrorCode): number {
 }
 
 export function errorBody(error: ColonnadeError): Uint8Array {
-  return encode(zWireError, { code: error.code, message: error.message.slice(0, 2048) });
+  return encode(zWireError, { code: error.code, message: clipText(error.message, 2048) });
 }
 
 /** The error a server answered with, or undefined when the answer is none. */

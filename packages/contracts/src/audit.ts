@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { int, zValue } from './codec.ts';
+import { decodeTree, int, parseMessage, zValue } from './codec.ts';
 import { type BusUser, subjectOf } from './endpoints.ts';
+import { LIMITS } from './limits.ts';
 
 export const AUDIT_STREAM = 'AUDIT';
 export const AUDIT_SUBJECTS = subjectOf('audit', '>');
@@ -14,11 +15,17 @@ export function auditSubject(service: BusUser): string {
 export const AUDIT_STAGES = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'] as const;
 export type AuditStage = (typeof AUDIT_STAGES)[number];
 export const AUDIT_LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
+/** API group and version of everything Colonnade's own records and policies name. */
+export const AUDIT_API_GROUP = 'colonnade';
+export const AUDIT_API_VERSION = 'v1';
+/** Set to `true` on a record whose bodies were left out because it was too large, as Kubernetes does. */
+export const AUDIT_TRUNCATED = 'audit.k8s.io/truncated';
 
 export const zObjectRef = z.strictObject({
   resource: z.string().optional(),
   namespace: z.string().optional(),
   name: z.string().optional(),
+  uid: z.string().optional(),
   apiGroup: z.string().optional(),
   apiVersion: z.string().optional(),
   subresource: z.string().optional(),
@@ -54,3 +61,22 @@ export const zAuditEvent = z.strictObject({
   annotations: z.record(z.string(), z.string()).optional(),
 });
 export type AuditEvent = z.infer<typeof zAuditEvent>;
+
+/** Several records in one message: one acknowledgement, and on the server one write to disk, for all of them. */
+export const zAuditEventList = z.strictObject({
+  kind: z.literal('EventList'),
+  apiVersion: z.literal('audit.k8s.io/v1'),
+  metadata: z.strictObject({}).optional(),
+  items: z.array(zAuditEvent).min(1),
+});
+
+/**
+ * The records of one message of the stream AUDIT: an Event, or an EventList of them.
+ * @throws ColonnadeError `bad_request` when it is neither
+ */
+export function decodeAuditMessage(payload: Uint8Array): readonly AuditEvent[] {
+  // A body may be as deep as a message, and lies three levels below the list.
+  const tree = parseMessage(payload, { maxDepth: LIMITS.messageDepth + 8 });
+  const isList = typeof tree === 'object' && tree !== null && 'kind' in tree && tree.kind === 'EventList';
+  return isList ? decodeTree(zAuditEventList, tree).items : [decodeTree(zAuditEvent, tree)];
+}

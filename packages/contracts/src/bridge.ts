@@ -12,6 +12,7 @@ export const BRIDGE_ALIVE_KEY = 'colonnade:bridge:alive';
 export const BRIDGE_MASTERS_KEY = 'colonnade:bridge:masters';
 export const BRIDGE_LIBRARY = 'colonnade_bridge';
 export const BRIDGE_FN_REQUEST = 'colonnade_bridge_request';
+export const BRIDGE_FN_GUARD = 'colonnade_bridge_guard';
 export const BRIDGE_FN_REPLY = 'colonnade_bridge_reply';
 /** The one field of a stream entry. */
 export const BRIDGE_FIELD = 'data';
@@ -90,11 +91,12 @@ export function masterAclRules(master: string, password: string): readonly strin
     `#${createHash('sha256').update(password).digest('hex')}`,
     'resetchannels',
     '-@all',
-    ...['fcall', 'xadd', 'xlen', 'exists', 'blpop', 'lpop', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
+    ...['fcall', 'xadd', 'xlen', 'exists', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
     '+client|setname',
     `~${request}`,
-    `~${bridgeReplyKey(master, '*')}`,
     `%R~${BRIDGE_ALIVE_KEY}`,
+    // Apart from the rest: with XADD on its reply keys a master could make streams that never expire.
+    `(+blpop +lpop ~${bridgeReplyKey(master, '*')})`,
   ];
 }
 
@@ -113,6 +115,9 @@ export function mergerAclRules(password: string): readonly string[] {
       'xlen',
       'xrange',
       'xadd',
+      'xtrim',
+      'type',
+      'memory|usage',
     ],
     ...[
       'xgroup',
@@ -129,7 +134,17 @@ export function mergerAclRules(password: string): readonly string[] {
       'hgetall',
       'hkeys',
     ],
-    ...['hello', 'auth', 'ping', 'info', 'config|get', 'client|setname', 'client|id', 'client|unblock'],
+    ...[
+      'hello',
+      'auth',
+      'ping',
+      'info',
+      'config|get',
+      'client|setname',
+      'client|id',
+      'client|unblock',
+      'client|no-evict',
+    ],
   ];
   return [
     'reset',

@@ -15,6 +15,8 @@ export type Endpoint<Req extends z.ZodType = z.ZodType, Res extends z.ZodType = 
   callers: readonly BusUser[];
   request: Req;
   response: Res;
+  /** The answer holds a secret: it is encrypted to the process that asked. */
+  sealedAnswer?: true;
 };
 
 /** `colonnade.<area>.v1.<verb>`. */
@@ -50,3 +52,5 @@ export function batchOf<S extends z.ZodType>(item: S) {
 /** Headers of a request on the bus. */
 export const HEADER_TRACEPARENT = 'traceparent';
 export const HEADER_BUDGET_MS = 'Colonnade-Budget-Ms';
+/** Of an endpoint whose answers are sealed: the public key of the one who asks, and in the answer that of the server. */
+export const HEADER_REPLY_KEY = 'Colonnade-Reply-Key';

@@ -17,6 +17,8 @@ export const ERROR_CODES = [
   'precondition_required',
   'precondition_failed',
   'idempotency_mismatch',
+  /** A message id was used before, so the stream did not take this message. */
+  'duplicate',
   'in_flight',
   'secret_immutable',
   'value_invalid',
@@ -31,6 +33,8 @@ export const ERROR_CODES = [
   'kms_unavailable',
   'kms_refused',
   'bus_unavailable',
+  /** No audit record could be stored, so nothing was done. */
+  'audit_unavailable',
   'redis_unavailable',
   'unavailable',
   'misconfigured',
@@ -45,6 +49,7 @@ const RETRYABLE: ReadonlySet<ErrorCode> = new Set([
   'rate_limited',
   'kms_unavailable',
   'bus_unavailable',
+  'audit_unavailable',
   'redis_unavailable',
   'unavailable',
 ]);

@@ -1,5 +1,6 @@
 export * from './audit.ts';
 export * from './bridge.ts';
+export * from './clip.ts';
 export * from './codec.ts';
 export * from './enc.ts';
 export * from './endpoints.ts';

@@ -51,6 +51,7 @@ export const kmsSeal = defineEndpoint({
 /** Reveal: one item, with a grant of the user who asks. */
 export const kmsOpenForApi = defineEndpoint({
   subject: subjectOf('kms', 'open.api'),
+  sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
   request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
@@ -72,6 +73,7 @@ export const kmsVerifyForApi = defineEndpoint({
 /** A merge: everything under one master's token, for one minion. */
 export const kmsOpenForMerger = defineEndpoint({
   subject: subjectOf('kms', 'open.merger'),
+  sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-merger'],
   request: z.strictObject({
@@ -122,6 +124,21 @@ export const IDENTITY_ISSUER = 'colonnade';
 export const BRIDGE_AUDIENCE = 'colonnade:bridge';
 /** `typ` in the header of a master's token: no other token of the same issuer can stand in for one (RFC 8725, 3.11). */
 export const MASTER_TOKEN_TYP = 'colonnade-master+jwt';
+
+/**
+ * What makes a token that of a master, for whoever verifies one, as the options of jose's `jwtVerify`. One set of rules:
+ * with several, a token passes in one place and is refused in another. Whose it is, and whether it was revoked, is each
+ * verifier's own question.
+ */
+export const masterTokenRules = {
+  algorithms: ['EdDSA'],
+  typ: MASTER_TOKEN_TYP,
+  issuer: IDENTITY_ISSUER,
+  audience: BRIDGE_AUDIENCE,
+  requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'],
+  /** Seconds by which the clocks of two hosts may differ. */
+  clockTolerance: 5,
+};
 /** `sub` of a master's token. */
 export function masterSubject(master: string): string {
   return `master:${master}`;
@@ -130,6 +147,7 @@ export function masterSubject(master: string): string {
 /** Makes a token for a logical master; returned once, kept nowhere. */
 export const kmsIssueMaster = defineEndpoint({
   subject: subjectOf('kms', 'identity-issue.api'),
+  sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
   request: z.strictObject({

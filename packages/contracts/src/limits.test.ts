@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { LIMITS } from './limits.ts';
 
@@ -27,4 +28,29 @@ test('a value may stand a few levels below the top of a message', () => {
 
 test('the longest pillarenv and a token fit one bridge request', () => {
   assert.ok(LIMITS.pillarenvBytes * 2 + 4096 <= LIMITS.bridgeRequestBytes);
+});
+
+test('a reply and what stands around it fit one argument of Redis, and that one fits the query buffer', () => {
+  const MIB = 1024 * 1024;
+  assert.ok(LIMITS.bridgeReplyBytes <= LIMITS.redisBulkBytes);
+  assert.ok(LIMITS.redisBulkBytes - LIMITS.bridgeReplyBytes <= MIB, 'no more room than needed');
+  assert.ok(LIMITS.redisBulkBytes + 64 * 1024 <= LIMITS.redisQueryBufferBytes);
+  assert.ok(LIMITS.redisQueryBufferBytes - LIMITS.redisBulkBytes <= MIB, 'no more room than needed');
+  assert.ok(
+    8 * LIMITS.redisQueryBufferBytes <= LIMITS.redisClientsBytes,
+    'several large replies on their way',
+  );
+});
+
+test('a full queue of the longest requests is no flood', () => {
+  // A node of a stream holds at least one entry; its allocation may be a quarter larger than the entry.
+  const entry = Math.ceil((LIMITS.bridgeRequestBytes + 256) * 1.25);
+  assert.ok(LIMITS.bridgeQueueLength * entry <= LIMITS.bridgeQueueBytes);
+});
+
+test('the Redis configuration has these limits', async () => {
+  const text = await readFile(new URL('../../../infra/redis/redis.conf', import.meta.url), 'utf8');
+  assert.match(text, new RegExp(`^proto-max-bulk-len ${LIMITS.redisBulkBytes}$`, 'mu'));
+  assert.match(text, new RegExp(`^client-query-buffer-limit ${LIMITS.redisQueryBufferBytes}$`, 'mu'));
+  assert.match(text, new RegExp(`^maxmemory-clients ${LIMITS.redisClientsBytes}$`, 'mu'));
 });

@@ -41,6 +41,16 @@ export const LIMITS = {
   bridgeReplyBytes: 8 * 1024 * 1024,
   /** Unanswered requests of one master before `overloaded`. */
   bridgeQueueLength: 5000,
+  /** Memory of one master's request stream in Redis, bytes; over it the stream is made anew. */
+  bridgeQueueBytes: 128 * 1024 * 1024,
+  /** `proto-max-bulk-len` of Redis: one argument of a command, bytes. The largest is a reply. */
+  redisBulkBytes: 9 * 1024 * 1024,
+  /** `client-query-buffer-limit` of Redis: what one client has sent of a command that is not complete, bytes. */
+  redisQueryBufferBytes: 10 * 1024 * 1024,
+  /** `maxmemory-clients` of Redis: all clients' buffers, and so one whole command, however many arguments it has. */
+  redisClientsBytes: 128 * 1024 * 1024,
+  /** Entries a merger takes from one stream at once; with the line above, what a hostile stream can make it load. */
+  bridgeReadEntries: 4,
   /** Time budget a master may ask for, milliseconds. */
   bridgeTtlMinMs: 100,
   bridgeTtlMaxMs: 10_000,

@@ -5,6 +5,7 @@ export {
   type BridgeClientOptions,
   connectBridge,
 } from './bridge-client.ts';
+export { keepRunning } from './keep-running.ts';
 export { admitMaster, loadSample, type MasterCredentials, registerMaster } from './sample/load.ts';
 export {
   type ServiceOptions,

@@ -1,4 +1,5 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ColonnadeError, encodeTree, zExplanation } from '@colonnade/contracts';
@@ -6,9 +7,11 @@ import { canonicalText } from '@colonnade/value';
 import { createApiClient } from './api-client.ts';
 import { connectBridge } from './bridge-client.ts';
 import { demonstrate, renderDemonstration } from './demo.ts';
+import { keepRunning } from './keep-running.ts';
 import { lockFolder } from './lock-folder.ts';
 import { readOptions, type StartOptions, usage } from './options.ts';
 import { loadSample } from './sample/load.ts';
+import type { RunningServer } from './servers/index.ts';
 import { type Stack, startStack } from './stack.ts';
 
 const SHOWN = { master: 'salt-east', minionId: 'shop-1.example' };
@@ -22,21 +25,25 @@ async function main(args: readonly string[]): Promise<void> {
     process.stderr.write(`[${((performance.now() - began) / 1000).toFixed(1).padStart(5)} s] ${text}\n`);
   await using cleanup = new AsyncDisposableStack();
   const dir = await prepareFolder(options, cleanup);
-  const interrupted = stopSignal();
+  const starting = leaveAtOnce();
   const stack = cleanup.use(
     await startStack({ dir, report, mergers: options.mergers, httpPort: options.httpPort }),
   );
   await show(stack, options, report);
+  starting[Symbol.dispose]();
   if (options.once) return;
   process.stdout.write(doors(stack));
-  await interrupted;
+  const stopped = new AbortController();
+  for (const [name, server] of partsOf(stack)) void keepRunning(name, server, report, stopped.signal);
+  await stopSignal();
   report('stopping');
+  stopped.abort();
 }
 
 async function prepareFolder(options: StartOptions, cleanup: AsyncDisposableStack): Promise<string> {
   if (options.once && options.data === undefined) {
     const dir = await mkdtemp(path.join(tmpdir(), 'colonnade-'));
-    cleanup.defer(() => rm(dir, { recursive: true, force: true }));
+    process.once('exit', () => rmSync(dir, { recursive: true, force: true }));
     return dir;
   }
   const dir = path.resolve(options.data ?? path.join('.colonnade', 'data'));
@@ -77,6 +84,23 @@ function doors(stack: Stack): string {
   ];
   const example = `curl -H "Authorization: Bearer ${stack.secrets.adminToken}" ${stack.api.url}/masters`;
   return `${rows.map(([name, value]) => `  ${String(name).padEnd(26)} ${value}`).join('\n')}\n\nTry: ${example}\nCtrl-C stops everything.\n`;
+}
+
+function partsOf({ nats, redis, kms, api, mergers }: Stack): readonly (readonly [string, RunningServer])[] {
+  const servers = [['nats-server', nats] as const, ['redis-server', redis] as const];
+  return [...servers, ...[kms, api, ...mergers].map((service) => [service.name, service] as const)];
+}
+
+/** While parts are still being started, a signal ends us at once; they end with us. */
+function leaveAtOnce(): Disposable {
+  const leave = () => process.exit(130);
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of signals) process.once(signal, leave);
+  return {
+    [Symbol.dispose]() {
+      for (const signal of signals) process.off(signal, leave);
+    },
+  };
 }
 
 function stopSignal(): Promise<void> {

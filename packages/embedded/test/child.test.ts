@@ -12,11 +12,15 @@ import { startChild } from '../src/servers/index.ts';
 const skip = await skipWithout('nats', 'redis');
 const fixture = path.join(import.meta.dirname, 'fixtures', 'hold-servers.ts');
 
+/** Its first letter: R, S, T for stopped, Z for a zombie; empty for none. */
+async function stateOf(pid: number): Promise<string> {
+  const { stdout } = spawn('ps', ['-o', 'stat=', '-p', String(pid)]);
+  return (await stdout.setEncoding('utf8').toArray()).join('').trim().slice(0, 1);
+}
+
 /** A zombie is dead: it only waits for whoever collects it. */
 async function isAlive(pid: number): Promise<boolean> {
-  const { stdout } = spawn('ps', ['-o', 'stat=', '-p', String(pid)]);
-  const state = (await stdout.setEncoding('utf8').toArray()).join('').trim();
-  return state !== '' && !state.startsWith('Z');
+  return !['', 'Z'].includes(await stateOf(pid));
 }
 
 describe('child processes end with their parent', { skip, concurrency: 4 }, () => {
@@ -69,6 +73,7 @@ describe('startChild', () => {
     assert.deepEqual(await deaf.stop(100), { code: null, signal: 'SIGKILL' });
     const stopped = await run(dir.path, 'exec sleep 60');
     stopped.signal('SIGSTOP');
+    await waitFor('it to be stopped', async () => (await stateOf(stopped.pid)) === 'T');
     assert.deepEqual(await stopped.stop(), { code: null, signal: 'SIGTERM' });
   });
 

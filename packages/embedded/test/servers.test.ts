@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 import { Redis } from 'ioredis';
@@ -18,6 +19,14 @@ function connectAdmin(redis: RedisServer): Redis & AsyncDisposable {
   return Object.assign(client, { [Symbol.asyncDispose]: async () => client.disconnect() });
 }
 
+/** What a server says to whoever connects. */
+async function greeting(port: number): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  const [text] = await once(socket, 'data');
+  socket.destroy();
+  return String(text);
+}
+
 describe('startNats', { skip }, () => {
   it('listens on loopback only and comes back at the same port', async () => {
     await using nats = await natsForTests({ configText: 'host: 0.0.0.0\nport: 4222' });
@@ -28,6 +37,7 @@ describe('startNats', { skip }, () => {
     await nats.restart();
     assert.equal(nats.port, port);
     assert.notEqual(nats.pid, pid);
+    assert.match(await greeting(port), new RegExp(`^INFO .*"port":${port}`));
   });
 
   it('keeps its configuration and store from other users of the machine', async () => {

@@ -7,6 +7,7 @@ import { testIdempotency } from './contract/idempotency.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
+import { testPurging } from './contract/purging.ts';
 import { testRaces } from './contract/races.ts';
 import { testRefusals } from './contract/refusals.ts';
 import { testReopening } from './contract/reopening.ts';
@@ -27,6 +28,7 @@ export function runEstateContract(
 ): void {
   describe(`the estate on ${name}`, { skip }, () => {
     testPillars(create);
+    testPurging(create);
     testCollections(create);
     testFleet(create);
     testValues(create);

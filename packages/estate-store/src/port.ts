@@ -29,7 +29,8 @@ export type PillarRecord = {
   tick: number;
 };
 
-export type PillarVersion = PillarRecord & { op: 'create' | 'update' | 'delete' };
+/** Of a purged version everything is kept but its value, which is null. */
+export type PillarVersion = PillarRecord & { op: 'create' | 'update' | 'delete'; purged: boolean };
 
 export type CollectionRecord = {
   id: string;
@@ -81,9 +82,15 @@ export type Mutation =
       kind: 'pillar.create';
       record: Omit<PillarRecord, 'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'>;
     }
-  /** Replaces value and isSecret of an existing pillar; everything else of it stays. */
+  /**
+   * Replaces value and isSecret of an existing pillar; everything else of it stays. When a plain pillar becomes a
+   * secret, the values of all its earlier plain versions are purged in the same transaction, and before the answer
+   * the adapter sees to it that nothing of them is left in its files.
+   */
   | { kind: 'pillar.update'; pid: string; expectTick: number | undefined; value: Value; isSecret: boolean }
   | { kind: 'pillar.delete'; pid: string; expectTick: number | undefined }
+  /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
+  | { kind: 'pillar.purgeHistory'; pid: string }
   /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
   | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick'> }
   /** Refused (conflict) while it has children, members or pillars. */
@@ -96,7 +103,9 @@ export type Mutation =
   /** Refused (conflict) while it has pillars. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
-  | { kind: 'token.delete'; id: string; expect: Expect };
+  | { kind: 'token.delete'; id: string; expect: Expect }
+  /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
+  | { kind: 'token.requireAdmin'; id: string };
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };
@@ -204,7 +213,8 @@ export interface EstateStore extends EstateReader {
     filter: PillarFilter,
     page: { after: string | undefined; limit: number },
   ): Promise<Page<PillarRecord>>;
-  listVersions(pid: string): Promise<readonly PillarVersion[]>;
+  /** Oldest first; with a page those after a tick, at most `limit`. */
+  listVersions(pid: string, page?: { after: number; limit: number }): Promise<readonly PillarVersion[]>;
   getCollection(id: string): Promise<CollectionRecord | undefined>;
   listCollections(): Promise<readonly CollectionRecord[]>;
   /** Root first, the collection itself last (seed 000, get_ancestors_ids include_self); empty when unknown. */

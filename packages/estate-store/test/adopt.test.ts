@@ -131,7 +131,7 @@ describe('adopting a collection of another program', { skip: await skipWithoutMo
     const pid = String(insertedIds[2]);
     const secret = await store.getPillar(pid);
     assert.deepEqual(secret?.value, parseValue(JSON.stringify({ $enc })));
-    assert.deepEqual(await store.listVersions(pid), [{ ...secret, op: 'create' }]);
+    assert.deepEqual(await store.listVersions(pid), [{ ...secret, op: 'create', purged: false }]);
     assert.deepEqual((await store.getMinion('m1', 'web1'))?.registeredBy, 'adopter');
     assert.equal((await store.getCollection('c1'))?.owner, 'ada');
     const seen = await store.snapshot({ ...look, scopes: ['base', web1.pillarenv, inC1.pillarenv] });

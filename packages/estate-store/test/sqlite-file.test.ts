@@ -100,7 +100,7 @@ describe('the estate file', () => {
     assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), []);
     assert.deepEqual(
       { ...db.prepare('SELECT schema_version, tick FROM meta').get() },
-      { schema_version: 1, tick: 0 },
+      { schema_version: 2, tick: 0 },
     );
     db.close();
   });
@@ -118,7 +118,7 @@ describe('the estate file', () => {
     db.exec('UPDATE meta SET schema_version = 99');
     db.close();
     const reader = await openSqliteReader({ path });
-    await assertRefused(openSqliteStore({ path }), 'misconfigured', /schema 99, this program knows up to 1/u);
+    await assertRefused(openSqliteStore({ path }), 'misconfigured', /schema 99, this program knows up to 2/u);
     await assertRefused(openSqliteStore({ path, newIncarnation: true }), 'misconfigured', /schema 99/u);
     await assertRefused(look(reader), 'misconfigured', /schema 99/u);
     await reader[Symbol.asyncDispose]();
@@ -269,6 +269,21 @@ describe('the estate file', () => {
     other.exec('ROLLBACK');
     other.close();
     assert.equal((await create(store, 'p2')).clock.tick, 2);
+  });
+
+  test('jobs that wait for one lock wait together', async () => {
+    await using store = await openSqliteStore({ path, busyTimeoutMs: 300 });
+    await create(store, 'p0');
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    const startedMs = performance.now();
+    const writes = Array.from({ length: 20 }, (_, i) => create(store, `q${i}`));
+    await Promise.all(writes.map((write) => assertRefused(write, 'unavailable', /locked/u)));
+    const tookMs = performance.now() - startedMs;
+    assert.ok(tookMs < 20 * 300 * 0.5, `it took ${tookMs} ms`);
+    other.exec('ROLLBACK');
+    other.close();
+    assert.equal((await create(store, 'p1')).clock.tick, 2);
   });
 
   test('a reader keeps its moment while the writer goes on, and holds none afterwards', async () => {

@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from 'node:fs';
 import { ColonnadeError } from '@colonnade/contracts';
+import { readPrivateText } from './private-file.ts';
 import { createSecret, type Secret } from './secret.ts';
 
 /** Reads the text of one environment variable. @throws Error with what is wrong, without the text itself */
@@ -80,17 +80,9 @@ function readSetting(one: Setting<unknown>, env: Env): unknown {
 }
 
 function readSecretText(name: string, env: Env): string | undefined {
-  const path = env[`${name}_FILE`];
-  if (!path) return env[name];
-  return readSecretFile(path);
-}
-
-/** Reads a file that only its owner may read. A trailing line end is dropped. @throws Error naming file and mode */
-export function readSecretFile(path: string): string {
-  const mode = statSync(path).mode & 0o777;
-  if ((mode & 0o077) !== 0)
-    throw new Error(`${path} has mode 0${mode.toString(8)}; others may read it: chmod 600`);
-  return readFileSync(path, 'utf8').replace(/\r?\n$/u, '');
+  const setting = `${name}_FILE`;
+  const path = env[setting];
+  return path ? readPrivateText(path, setting) : env[name];
 }
 
 /** The rows of a README's environment table: name, default, meaning. */

@@ -4,7 +4,6 @@ export {
   optionalSetting,
   type Parse,
   readConfig,
-  readSecretFile,
   type Setting,
   type Settings,
   secretSetting,
@@ -16,5 +15,6 @@ export { createLogger, LOG_LEVELS, type Logger, type LogLevel } from './logger.t
 export { createMetrics, type Metrics } from './metrics.ts';
 export { createOpsServer, type OpsAnswer, type OpsRoute, type OpsServer, opsRoutes } from './ops.ts';
 export { oneOf, zBytesCount, zCount, zFlag, zMs, zPath, zPort, zSeconds, zText, zUrl } from './parsers.ts';
+export { readPrivateFile, readPrivateText } from './private-file.ts';
 export { type Running, runService } from './run-service.ts';
 export { createSecret, type Secret } from './secret.ts';

@@ -17,7 +17,9 @@ function run(start: string): { child: ChildProcess; output: () => string } {
   });
   let text = '';
   for (const stream of [child.stdout, child.stderr])
-    stream?.on('data', (chunk) => void (text += String(chunk)));
+    stream?.on('data', (chunk) => {
+      text += String(chunk);
+    });
   return { child, output: () => text };
 }
 

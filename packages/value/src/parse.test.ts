@@ -164,6 +164,8 @@ describe('parseValue', () => {
     ['"éé"', { maxBytes: 5 }, 'too_large'],
     ['"😀"', { maxBytes: 6 }, undefined],
     ['"😀"', { maxBytes: 5 }, 'too_large'],
+    ['"€€€€€"', { maxBytes: 17 }, undefined],
+    ['"€€€€€"', { maxBytes: 16 }, 'too_large'],
   ];
   for (const [text, limit, code] of limits) {
     test(`${code ?? 'accepts'}: ${text.slice(0, 20)} (${text.length}) within ${JSON.stringify(limit)}`, () => {

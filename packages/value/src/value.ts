@@ -16,7 +16,7 @@ export interface Limits {
   readonly maxBytes?: number;
 }
 
-export const DEFAULT_DEPTH = 64;
+const DEFAULT_DEPTH = 64;
 
 /**
  * The depth no limit goes beyond, and the one `canonicalText` stops at. It is far above the default so that a value

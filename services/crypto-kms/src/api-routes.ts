@@ -28,17 +28,16 @@ export function openRoutes(kek: Kek | undefined, guard: GrantGuard): Route[] {
     if (kek === undefined) throw keyNotConfigured();
     return openValue(kek, aadOf(context), enc);
   };
-  const guarded = (
-    endpoint: typeof kmsOpenForApi | typeof kmsVerifyForApi,
-    grant: string,
-    context: OpenContext,
-  ) => ({ endpoint, act: 'reveal', grant, resource: aadOf(context), objectRef: pillarRef(context) }) as const;
+  const what = (grant: string, context: OpenContext) =>
+    ({ act: 'reveal', grant, resource: aadOf(context), objectRef: pillarRef(context) }) as const;
   return [
-    route(kmsOpenForApi, async ({ grant, context, enc }) => ({
-      value: await guard(guarded(kmsOpenForApi, grant, context), onRecord, () => open(context, enc)),
-    })),
+    route(kmsOpenForApi, async ({ grant, context, enc }) => {
+      const guarded = { endpoint: kmsOpenForApi, ...what(grant, context) };
+      return { value: await guard(guarded, onRecord, () => open(context, enc)) };
+    }),
     route(kmsVerifyForApi, async ({ grant, context, enc }) => {
-      await guard(guarded(kmsVerifyForApi, grant, context), onRecord, () => open(context, enc));
+      const guarded = { endpoint: kmsVerifyForApi, verb: 'verify', ...what(grant, context) };
+      await guard(guarded, onRecord, () => open(context, enc));
       return {};
     }),
   ];

@@ -61,7 +61,7 @@ export function countOutcomes(results: readonly ItemResult<unknown>[]): Map<stri
 /** Those counts as annotations of an audit record. */
 export function outcomeAnnotations(results: readonly ItemResult<unknown>[]): Record<string, string> {
   const entries = [...countOutcomes(results)].map(([code, count]) => [
-    `colonnade.io/items-${code}`,
+    `colonnade/items-${code}`,
     String(count),
   ]);
   return Object.fromEntries(entries);

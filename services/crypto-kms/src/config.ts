@@ -1,3 +1,4 @@
+import { auditPolicySettings } from '@colonnade/audit';
 import { LIMITS } from '@colonnade/contracts';
 import {
   type ConfigOf,
@@ -56,6 +57,7 @@ export const kmsSettings = {
     help: 'audit records held while the stream does not take them',
     default: '10000',
   }),
+  ...auditPolicySettings,
   natsUrl: setting('NATS_URL', zText, {
     help: 'one or several `nats://host:port`, separated by commas',
     default: 'nats://127.0.0.1:4222',

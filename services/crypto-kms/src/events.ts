@@ -1,3 +1,4 @@
+import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import { countOutcomes, type ItemResult } from './batch.ts';
 
@@ -15,6 +16,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'code',
   ]);
   const lost = metrics.counter('kms_audit_lost_total', 'Audit records given up at shutdown.', []);
+  const unstorable = metrics.counter(
+    'kms_audit_unstorable_total',
+    'Audit records that cannot be stored, however often they are tried.',
+    [],
+  );
   const pending = metrics.gauge('kms_audit_pending', 'Audit records taken and not yet acknowledged.', []);
   return {
     handled({ endpoint, code, durationMs }: { endpoint: string; code: string; durationMs: number }) {
@@ -32,10 +38,17 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     keyLoaded: (kid: string) => logger.info({ kid }, 'key encryption key loaded'),
     keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
     identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),
-    bootstrapRegistered: (tokenId: string) => logger.info({ tokenId }, 'bootstrap API token registered'),
+    bootstrapRead({ tokenId, registered }: { tokenId: string; registered: boolean }) {
+      if (registered) logger.info({ tokenId }, 'bootstrap API token registered');
+      else logger.warn({ tokenId }, 'bootstrap API token was deleted and stays so');
+    },
     recordsLost(count: number) {
       lost.inc(count);
       logger.error({ count }, 'audit records given up at shutdown');
+    },
+    recordUnstorable(error: ColonnadeError) {
+      unstorable.inc();
+      logger.error({ code: error.code, err: error }, 'audit record cannot be stored');
     },
     recordsPending: (count: number) => pending.set(count),
   };

@@ -4,8 +4,10 @@ import type { Grants } from './grants.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
 /** What a grant has to be good for, and how that reads on record. */
-export type Guarded = {
+type Guarded = {
   endpoint: Endpoint;
+  /** On record; the act itself unless said. */
+  verb?: string;
   act: GrantAct;
   grant: string;
   /** What `res` of the grant names. */
@@ -24,7 +26,7 @@ export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
   return async (guarded, record, work) => {
     const { holder, refusal } = await grants.use(guarded.grant, guarded.act, guarded.resource);
     const span = trail.begin({
-      verb: guarded.act,
+      verb: guarded.verb ?? guarded.act,
       endpoint: guarded.endpoint,
       user:
         holder === undefined

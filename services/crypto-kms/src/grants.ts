@@ -13,7 +13,7 @@ import type { Reader, Readers } from './readers.ts';
 import type { UsedGrants } from './used-grants.ts';
 
 /** What came of a grant: without a refusal it was good, and is used up. The holder is known once the signature fits. */
-export type GrantUse = {
+type GrantUse = {
   holder?: { sub: string; tokenId: string };
   /** `unauthorized`, `forbidden` (the token lacks the right), or a fault of ours. */
   refusal?: ColonnadeError;

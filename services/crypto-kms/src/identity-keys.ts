@@ -5,7 +5,7 @@ import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
 import { createStateFile, readStateFile } from './state-dir.ts';
 
-export type PublicJwk = z.output<typeof kmsJwks.response>['keys'][number];
+type PublicJwk = z.output<typeof kmsJwks.response>['keys'][number];
 
 /** The keys identities are signed with: one signs, all verify. They are never the KEK. */
 export type IdentityKeys = {

@@ -1,8 +1,8 @@
 import { createSecretKey } from 'node:crypto';
 import { ColonnadeError } from '@colonnade/contracts';
+import { readPrivateFile } from '@colonnade/service-kit';
 import { decodeBase64, KEY_BYTES } from './enc-format.ts';
 import type { Kek } from './envelope.ts';
-import { readPrivateFile } from './private-file.ts';
 
 /** Seed 000, configuration of keys. */
 const HOW_TO = `make one with: python -c "import os,base64; print(base64.b64encode(os.urandom(32)).decode())"`;

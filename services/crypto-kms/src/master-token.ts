@@ -5,6 +5,7 @@ import {
   IDENTITY_ISSUER,
   MASTER_TOKEN_TYP,
   masterSubject,
+  masterTokenRules,
 } from '@colonnade/contracts';
 import { errors, jwtVerify, SignJWT } from 'jose';
 import type { IdentityKeys } from './identity-keys.ts';
@@ -18,8 +19,6 @@ export type MasterTokens = {
 
 type Claims = { sub: string; jti: string; exp: number };
 
-/** Seconds by which clocks of two hosts may differ. */
-const SKEW_S = 5;
 const MAX_CACHED = 10_000;
 
 /**
@@ -42,7 +41,7 @@ export function createMasterTokens(
         verified.set(id, claims);
         if (verified.size > MAX_CACHED) verified.delete(verified.keys().next().value as string);
       }
-      if (claims.exp + SKEW_S <= nowS()) {
+      if (claims.exp + masterTokenRules.clockTolerance <= nowS()) {
         verified.delete(id);
         throw refuse('has expired');
       }
@@ -77,12 +76,7 @@ async function verifySignature(keys: IdentityKeys, token: string, nowS: number):
   };
   try {
     const { payload } = await jwtVerify(token, keyOf, {
-      algorithms: ['EdDSA'],
-      typ: MASTER_TOKEN_TYP,
-      issuer: IDENTITY_ISSUER,
-      audience: BRIDGE_AUDIENCE,
-      requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'],
-      clockTolerance: SKEW_S,
+      ...masterTokenRules,
       currentDate: new Date(nowS * 1000),
     });
     const { sub, jti, exp } = payload;

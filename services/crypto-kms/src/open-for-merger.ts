@@ -99,6 +99,6 @@ function refusedScopes(request: Request, items: readonly ItemResult<Value>[]): R
       : [];
   });
   return Object.fromEntries(
-    scopes.slice(0, 5).map((scope, at) => [`colonnade.io/refused-${at}`, scope.toWellFormed()]),
+    scopes.slice(0, 5).map((scope, at) => [`colonnade/refused-${at}`, scope.toWellFormed()]),
   );
 }

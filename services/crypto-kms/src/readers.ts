@@ -29,8 +29,13 @@ export type Reader = z.output<typeof zReader>;
 /** The readers registry: `readers/<token id>.json`, one file each, so that processes never rewrite each other's entries. */
 export type Readers = {
   find(tokenId: string): Promise<Reader | undefined>;
-  /** @throws ColonnadeError `conflict` when the token is known with another key, or was deleted */
-  put(reader: Omit<Reader, 'format' | 'deleted'>): Promise<void>;
+  /**
+   * @param revive takes back a deletion
+   * @throws ColonnadeError `conflict` when the token is known with another key, or was deleted
+   */
+  put(reader: Omit<Reader, 'format' | 'deleted'>, revive?: boolean): Promise<void>;
+  /** Whether some token may administer now. */
+  hasAdmin(nowMs: number): Promise<boolean>;
   /** @returns false when there was none */
   remove(tokenId: string): Promise<boolean>;
 };
@@ -48,15 +53,23 @@ export async function openReaders(stateDir: string): Promise<Readers> {
       const reader = await read(tokenId);
       return reader === undefined || reader.deleted ? undefined : reader;
     },
-    async put(entry) {
+    async put(entry, revive = false) {
       const reader: Reader = { format: 'colonnade-reader/1', ...entry, deleted: false };
       if (await createStateFile(fileOf(reader.token_id), zReader, reader)) return;
       const known = await read(reader.token_id);
-      if (known === undefined || known.deleted)
+      if (known === undefined || (known.deleted && !revive))
         throw new ColonnadeError('conflict', 'the API token was deleted; its id is never used again');
       if (known.grant_key_hex !== reader.grant_key_hex)
         throw new ColonnadeError('conflict', 'the API token is registered with another key');
       await replaceStateFile(fileOf(reader.token_id), zReader, reader);
+    },
+    async hasAdmin(nowMs) {
+      for (const name of listStateDir(dir)) {
+        const reader = await readStateFile(path.join(dir, name), zReader);
+        if (reader === undefined || reader.deleted || !reader.rights.includes('admin')) continue;
+        if (reader.expires_at_ms === null || reader.expires_at_ms > nowMs) return true;
+      }
+      return false;
     },
     async remove(tokenId) {
       const known = await read(tokenId);

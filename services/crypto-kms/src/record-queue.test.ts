@@ -1,18 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ColonnadeError, startCall } from '@colonnade/contracts';
+import { ColonnadeError, type ErrorCode, startCall } from '@colonnade/contracts';
 import { createRecordQueue, type QueueWatcher } from './record-queue.ts';
 
-function watch(): QueueWatcher & { pending: number; lost: number } {
+function watch(): QueueWatcher & { pending: number; lost: number; unstorable: string[] } {
   const seen = {
     pending: 0,
     lost: 0,
+    unstorable: [] as string[],
     recordsPending: (count: number) => {
       seen.pending = count;
     },
     recordsLost: (count: number) => {
       seen.lost += count;
     },
+    recordUnstorable: (error: ColonnadeError) => void seen.unstorable.push(error.code),
   };
   return seen;
 }
@@ -73,7 +75,7 @@ test('tries again until a record is stored, and takes its own duplicate for succ
   }, startCall(100));
   await queue.add(async () => {
     tries.duplicate += 1;
-    throw new ColonnadeError(tries.duplicate === 1 ? 'bus_unavailable' : 'internal', 'x');
+    throw new ColonnadeError(tries.duplicate === 1 ? 'bus_unavailable' : 'duplicate', 'x');
   }, startCall(100));
   await queue[Symbol.asyncDispose]();
   assert.deepEqual(tries, { flaky: 3, duplicate: 2 });
@@ -87,4 +89,23 @@ test('says how many it has to give up', async () => {
   await queue[Symbol.asyncDispose]();
   assert.equal(seen.lost, 40);
   stream.open();
+});
+
+test('a record that no try will store is told, at the first try and at a later one, and holds up no other', async () => {
+  const seen = watch();
+  const queue = createRecordQueue(5, seen);
+  const failing = (...codes: readonly ErrorCode[]) => {
+    let tries = 0;
+    return async () => {
+      throw new ColonnadeError(codes[tries++] ?? 'internal', 'x');
+    };
+  };
+  await queue.add(failing('value_invalid'), startCall(100));
+  // With the first try there is nothing of ours that it could repeat.
+  await queue.add(failing('duplicate'), startCall(100));
+  await queue.add(failing('bus_unavailable', 'internal'), startCall(100));
+  await queue.add(async () => Promise.reject(new TypeError('not ours')), startCall(100));
+  await queue[Symbol.asyncDispose]();
+  assert.deepEqual(seen.unstorable.toSorted(), ['duplicate', 'internal', 'internal', 'value_invalid']);
+  assert.deepEqual([seen.pending, seen.lost], [0, 0]);
 });

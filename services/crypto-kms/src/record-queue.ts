@@ -15,6 +15,8 @@ export type QueueWatcher = {
   recordsPending(count: number): void;
   /** Records given up because the process has to end. */
   recordsLost(count: number): void;
+  /** A record that no further try will store: it cannot be encoded, or is none of ours. */
+  recordUnstorable(error: ColonnadeError): void;
 };
 
 const PUBLISHERS = 32;
@@ -38,7 +40,7 @@ export function createRecordQueue(limit: number, watcher: QueueWatcher, flushMs 
   const work = async () => {
     busy += 1;
     for (let job = jobs.shift(); job !== undefined && !stopped.signal.aborted; job = jobs.shift()) {
-      await publishUntilStored(job, stopped.signal);
+      await publishUntilStored(job, stopped.signal, watcher);
       waiting.shift()?.();
       watcher.recordsPending(jobs.length + busy - 1);
     }
@@ -75,7 +77,11 @@ async function waitForRoom(waiting: (() => void)[], call: Call): Promise<void> {
   await room.promise.finally(() => clearTimeout(timer));
 }
 
-async function publishUntilStored(publish: () => Promise<void>, stop: AbortSignal): Promise<void> {
+async function publishUntilStored(
+  publish: () => Promise<void>,
+  stop: AbortSignal,
+  watcher: QueueWatcher,
+): Promise<void> {
   for (
     let delay = RETRY_MIN_MS, tries = 0;
     !stop.aborted;
@@ -85,8 +91,10 @@ async function publishUntilStored(publish: () => Promise<void>, stop: AbortSigna
       await publish();
       return;
     } catch (thrown) {
+      const error = toColonnadeError(thrown);
       // A later try that meets its own message id: the first one was stored, only its acknowledgement was lost.
-      if (tries > 0 && toColonnadeError(thrown).code === 'internal') return;
+      if (tries > 0 && error.code === 'duplicate') return;
+      if (!error.retryable) return watcher.recordUnstorable(error);
       await sleep(delay, undefined, { signal: stop }).catch(() => undefined);
     }
   }

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { createAuditor } from '@colonnade/audit';
+import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, type Route, route } from '@colonnade/bus';
 import { kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal } from '@colonnade/contracts';
 import {
@@ -46,6 +46,7 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
 
   await using started = new AsyncDisposableStack();
   const bus = started.use(await openBus(config, logger));
+  const { auditor } = started.use(openAuditor({ bus, service: 'crypto-kms', config, logger, metrics }));
   const queue = started.use(createRecordQueue(config.auditBuffer, events));
   const health = createHealth();
   health.addCheck('nats', () => assertConnected(bus));
@@ -60,7 +61,7 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
       extraRoutes: [jwksRoute(state.identity)],
     }),
   );
-  const trail = createTrail(createAuditor({ bus, service: 'crypto-kms' }), queue);
+  const trail = createTrail(auditor, queue);
   started.use(
     await bus.serve(
       {
@@ -110,7 +111,7 @@ async function openState(config: KmsConfig, events: Events) {
 
 async function bootstrap(config: KmsConfig, readers: Readers, events: Events): Promise<void> {
   if (config.bootstrapTokenFile === undefined) return;
-  events.bootstrapRegistered(await registerBootstrapToken(readers, config.bootstrapTokenFile));
+  events.bootstrapRead(await registerBootstrapToken(readers, config.bootstrapTokenFile));
 }
 
 function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Events): Route[] {

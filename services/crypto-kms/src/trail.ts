@@ -1,4 +1,4 @@
-import type { AuditOutcome, Auditor, AuditSpan } from '@colonnade/audit';
+import { type AuditOutcome, type Auditor, type AuditSpan, pillarRef as pillarRefOf } from '@colonnade/audit';
 import {
   type BusUser,
   type Call,
@@ -12,7 +12,7 @@ import {
 import type { RecordQueue } from './record-queue.ts';
 
 /** Who asks this service for what; the caller is in the subject, the user is whoever it asks for. */
-export type Act = {
+type Act = {
   verb: string;
   endpoint: Endpoint;
   user: { username: string; groups: readonly string[] };
@@ -73,9 +73,9 @@ export function failure(error: ColonnadeError, annotations?: Readonly<Record<str
   };
 }
 
-/** A pillar in an audit record: its scope and name, which are no secrets. */
+/** A pillar in an audit record: its target and name, which are no secrets. */
 export function pillarRef(context: OpenContext): ObjectRef {
-  return { resource: 'pillars', namespace: context.pillarenv, name: context.name };
+  return pillarRefOf({ tgtType: context.tgt_type, tgtId: context.tgt_id, name: context.name });
 }
 
 /** HTTP statuses for the records of what a caller did wrong; everything else is 500. */

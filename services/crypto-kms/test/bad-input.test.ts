@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import {
   BOOTSTRAP_SUB,
   HEADER_BUDGET_MS,
+  HEADER_REPLY_KEY,
   kmsIssueMaster,
   kmsJwks,
   kmsMac,
@@ -31,6 +33,9 @@ before(async () => {
 });
 after(() => kms[Symbol.asyncDispose]());
 
+/** Answers that hold a secret are sealed to whoever asks; here nobody opens them. */
+const replyKey = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x ?? '';
+
 /** The code in the micro error header; `ok` when there is none. */
 async function ask(
   connection: NatsConnection,
@@ -40,6 +45,7 @@ async function ask(
 ) {
   const head = headers();
   head.set(HEADER_BUDGET_MS, budgetMs);
+  head.set(HEADER_REPLY_KEY, replyKey);
   const answer = await connection.request(subject, body, { timeout: 5000, headers: head });
   const code = answer.headers?.get('Nats-Service-Error') || 'ok';
   return { code, text: code === 'ok' ? '' : answer.json<{ message: string }>().message };

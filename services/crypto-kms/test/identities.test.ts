@@ -219,6 +219,25 @@ test('a deleted bootstrap token stays deleted over a restart; a new one is taken
   await rejects(use(), 'unauthorized');
 });
 
+test('the bootstrap token comes back when nobody could administer any more', async () => {
+  await using own = await prepareKms();
+  const first = await own.start();
+  const ownApi = await own.bus.as('pillar-api');
+  const signed = (act: GrantAct, res: string) => signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act, res });
+  const grant = await signed('reader.delete', own.admin.id);
+  await ownApi.request(kmsDeleteReader, { grant, token_id: own.admin.id }, call());
+  const use = async () =>
+    ownApi.request(
+      kmsIssueMaster,
+      { grant: await signed('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
+      call(),
+    );
+  await rejects(use(), 'unauthorized');
+  await first[Symbol.asyncDispose]();
+  await own.start();
+  await use();
+});
+
 test('the fingerprint is the same at every replica and needs the key', async () => {
   const ask = async (hex: string) => (await api.request(kmsMac, { sha256_hex: hex }, call())).mac_hex;
   const macs = new Set(await Promise.all(Array.from({ length: 10 }, () => ask('ab'.repeat(32)))));

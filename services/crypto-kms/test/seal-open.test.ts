@@ -127,7 +127,7 @@ test('a refused scope is on record before the answer, with what was tried', asyn
   await open([{ context: contextOf(minionTarget('web2', 'm1'), 'db'), enc }]);
   const record = (await recordsOf('open', true)).at(-1);
   assert.equal(record?.responseStatus?.reason, 'kms_refused');
-  assert.equal(record?.annotations?.['colonnade.io/refused-0'], 'minion:web2:minion_id:web2;master:m1:db');
+  assert.equal(record?.annotations?.['colonnade/refused-0'], 'minion:web2:minion_id:web2;master:m1:db');
   assert.equal(record?.user.username, 'master:m1');
 });
 
@@ -208,7 +208,7 @@ describe('reveal', () => {
     assert.equal(records.length, 1);
     assert.deepEqual(
       { ...records[0]?.objectRef },
-      { resource: 'pillars', namespace: own.pillarenv, name: 'db' },
+      { resource: 'pillars', namespace: own.tgt_type, name: 'db', apiGroup: 'colonnade', apiVersion: 'v1' },
     );
     assert.equal(records[0]?.user.username, BOOTSTRAP_SUB);
   });
@@ -237,6 +237,8 @@ describe('reveal', () => {
     await rejects(verify(base, enc), 'decrypt_failed');
     await rejects(verify(own, { $enc: null }), 'value_invalid');
     await rejects(verify({ ...own, tgt_type: 'root' }, enc), 'bad_request');
+    assert.equal((await recordsOf('verify')).length, 1);
+    assert.equal((await recordsOf('verify', true)).length, 3);
   });
 
   test('opens a record from before our rules, with another form of tgt_id', async () => {

@@ -72,10 +72,10 @@ describe('refuses to start', () => {
     ['a KEK that is no base64', { PILLARS_KEK_B64: 'ä' }, /not standard base64/u],
     [
       'a KEK file that is not there',
-      { PILLARS_KEK_B64: undefined, PILLARS_KEK_FILE: '/nonexistent' },
+      { PILLARS_KEK_B64: undefined, PILLARS_KEK_FILE: '/proc/absent/file' },
       /cannot be read/u,
     ],
-    ['two KEKs', { PILLARS_KEK_FILE: '/nonexistent' }, /both set/u],
+    ['two KEKs', { PILLARS_KEK_FILE: '/proc/absent/file' }, /both set/u],
     ['a batch that could never pass the rate limit', { KMS_OPENS_PER_SECOND: '499' }, /at least 500/u],
     [
       'several faults, all named',
@@ -154,7 +154,7 @@ describe('a broken state file is named, and left as it is', () => {
     await writeFile(file, 'col_short', { mode: 0o600 });
     await assert.rejects(kms.start({ BOOTSTRAP_TOKEN_FILE: file }), /holds no API token/u);
     await chmod(file, 0o644);
-    await assert.rejects(kms.start({ BOOTSTRAP_TOKEN_FILE: file }), /open to its group or to everyone/u);
+    await assert.rejects(kms.start({ BOOTSTRAP_TOKEN_FILE: file }), /others may read it/u);
   });
 });
 

@@ -1,6 +1,6 @@
 import { apiTokenId, BOOTSTRAP_SUB, ColonnadeError } from '@colonnade/contracts';
 import type { EstateStore } from '@colonnade/estate-store';
-import { readSecretFile } from '@colonnade/service-kit';
+import { readPrivateText } from '@colonnade/service-kit';
 import { hashToken } from './auth/authenticate.ts';
 import type { Events } from './events.ts';
 import { isLiveAdmin } from './routes/tokens.ts';
@@ -18,7 +18,7 @@ export async function registerBootstrapToken(
   if (path === undefined) return;
   const nowMs = Date.now();
   if ((await store.listTokens()).some((token) => isLiveAdmin(token, nowMs))) return;
-  const token = readToken(path);
+  const token = readPrivateText(path, 'BOOTSTRAP_TOKEN_FILE');
   const id = apiTokenId(token);
   if (id === undefined) {
     throw new ColonnadeError(
@@ -41,13 +41,5 @@ export async function registerBootstrapToken(
   } catch (thrown) {
     // Another process on the same store was faster.
     if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) throw thrown;
-  }
-}
-
-function readToken(path: string): string {
-  try {
-    return readSecretFile(path);
-  } catch (cause) {
-    throw new ColonnadeError('misconfigured', `BOOTSTRAP_TOKEN_FILE: ${(cause as Error).message}`, { cause });
   }
 }

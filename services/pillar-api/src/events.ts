@@ -7,8 +7,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const labels = ['method', 'route', 'status'] as const;
   const requests = metrics.counter('api_http_requests_total', 'HTTP requests answered', labels);
   const seconds = metrics.histogram('api_http_request_seconds', 'Time to answer', ['method', 'route']);
-  const auditFailures = metrics.counter('api_audit_failures_total', 'Answers withheld: no audit record', []);
   const bus = metrics.counter('api_bus_requests_total', 'Requests on the bus', ['endpoint', 'code']);
+  const suppressed = metrics.counter('api_denials_suppressed_total', 'Denials beyond the limit', ['kind']);
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
@@ -28,12 +28,14 @@ export function createEvents(logger: Logger, metrics: Metrics) {
         'request answered',
       );
     },
+    denialSuppressed(e: { kind: 'address' | 'user' }): void {
+      suppressed.inc(e);
+    },
+    suppressedUnrecorded(e: { total: number; error: unknown }): void {
+      logger.error({ total: e.total, err: e.error }, 'no audit record of the denials beyond the limit');
+    },
     faulted(e: { requestId: string; error: unknown }): void {
       logger.error({ requestId: e.requestId, err: e.error }, 'request failed');
-    },
-    auditFailed(e: { requestId: string; error: unknown }): void {
-      auditFailures.inc();
-      logger.error({ requestId: e.requestId, err: e.error }, 'audit record not stored, answer withheld');
     },
     busHandled(e: { endpoint: string; code: string; durationMs: number }): void {
       bus.inc({ endpoint: e.endpoint, code: e.code });

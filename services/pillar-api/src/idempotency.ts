@@ -10,7 +10,7 @@ type Asked = Pick<Input<unknown, unknown, unknown>, 'principal' | 'bodySha256' |
 /** A write, and what is kept so that its answer can be given again; never a pillar's value. */
 type Written = { result: WriteResult; kept: Value };
 /** Makes the idempotency row for the write's transaction; undefined when the request has no key. */
-export type Keep = (kept: Value) => IdempotencyDraft | undefined;
+type Keep = (kept: Value) => IdempotencyDraft | undefined;
 
 /**
  * Carries a request out at most once per principal, route and Idempotency-Key. The row is written in the write's own

@@ -69,8 +69,19 @@ function toWire(context: PillarContext): OpenContext {
   return { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name };
 }
 
+/** No answer, or a refused grant: neither is about the API token the request itself came with. */
 function asKmsError(thrown: unknown): unknown {
   if (!(thrown instanceof ColonnadeError)) return thrown;
-  if (thrown.code !== 'bus_unavailable' && thrown.code !== 'unavailable') return thrown;
-  return new ColonnadeError('kms_unavailable', 'the key service does not answer', { cause: thrown });
+  switch (thrown.code) {
+    case 'bus_unavailable':
+    case 'unavailable':
+      return new ColonnadeError('kms_unavailable', 'the key service does not answer', { cause: thrown });
+    case 'unauthorized':
+    case 'forbidden':
+      return new ColonnadeError('kms_refused', `the key service refuses: ${thrown.message}`, {
+        cause: thrown,
+      });
+    default:
+      return thrown;
+  }
 }

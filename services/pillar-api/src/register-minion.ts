@@ -1,24 +1,26 @@
+import type { Auditor } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
-import {
-  BRIDGE_AUDIENCE,
-  type Call,
-  ColonnadeError,
-  estateRegisterMinion,
-  IDENTITY_ISSUER,
-  masterSubject,
-} from '@colonnade/contracts';
+import { ColonnadeError, estateRegisterMinion, masterSubject, toColonnadeError } from '@colonnade/contracts';
 import type { MasterRecord } from '@colonnade/estate-store';
-import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
+import type { JWTPayload } from 'jose';
 import type { Estate } from './estate.ts';
 import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
+import { PROBLEMS } from './http/problem.ts';
 import type { Kms } from './kms.ts';
+import { createTokenVerifier } from './verify-master-token.ts';
 
 /** Who registers in the name of nobody: a merger that met a new minion. */
 const REGISTRAR = 'pillar-merger';
 
 /** The bus endpoint by which a merger has a minion registered that it sees for the first time. */
-export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, events: Events): Route {
+export function registerMinionRoute(parts: {
+  estate: Estate;
+  kms: Pick<Kms, 'jwks'>;
+  auditor: Auditor;
+  events: Events;
+}): Route {
+  const { estate, kms, auditor, events } = parts;
   const verify = createTokenVerifier(kms);
   return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
     const claims = await verify(token, call);
@@ -30,6 +32,9 @@ export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, even
       throw new ColonnadeError('unknown_minion', 'the master takes no minions that are not registered');
     }
     const record = { master: masterId, id, collections: [], registeredBy: REGISTRAR };
+    // Without a record nothing is changed, and without the record of its end nothing is answered.
+    const span = auditor.begin(describe(masterId, id));
+    await span.received();
     try {
       await estate.write({
         by: REGISTRAR,
@@ -39,10 +44,29 @@ export function registerMinionRoute(estate: Estate, kms: Pick<Kms, 'jwks'>, even
       events.minionRegistered({ master: masterId, minionId: id });
     } catch (thrown) {
       // Two requests of one new minion came at once.
-      if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) throw thrown;
+      if (!(thrown instanceof ColonnadeError && thrown.code === 'already_exists')) {
+        await span.complete(failureOf(thrown));
+        throw thrown;
+      }
     }
+    await span.complete({ code: 200, annotations: { 'colonnade/decision': 'allow' } });
     return {};
   });
+}
+
+/** In the words of `PUT /masters/:master/minions/:id`, on behalf of the master whose token came. */
+function describe(master: string, id: string): Parameters<Auditor['begin']>[0] {
+  return {
+    verb: 'update',
+    requestURI: estateRegisterMinion.subject,
+    user: { username: masterSubject(master), groups: [REGISTRAR] },
+    objectRef: { resource: 'minions', namespace: master, name: id },
+  };
+}
+
+function failureOf(thrown: unknown): { code: number; reason: string } {
+  const { code } = toColonnadeError(thrown);
+  return { code: PROBLEMS[code].status, reason: code };
 }
 
 function checkClaims(claims: JWTPayload, master: MasterRecord): void {
@@ -50,29 +74,4 @@ function checkClaims(claims: JWTPayload, master: MasterRecord): void {
   const listed = claims.jti !== undefined && master.tokenIds.includes(claims.jti);
   if (!ofMaster || !listed)
     throw new ColonnadeError('unauthorized', 'the token is not a valid one of this master');
-}
-
-/** Verifies master tokens with the KMS's public keys; asks for them again when a token names a key that is not known. */
-function createTokenVerifier(kms: Pick<Kms, 'jwks'>): (token: string, call: Call) => Promise<JWTPayload> {
-  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
-  const load = async (call: Call) => {
-    keys = createLocalJWKSet({ keys: await kms.jwks(call) });
-    return keys;
-  };
-  const check = { issuer: IDENTITY_ISSUER, audience: BRIDGE_AUDIENCE, algorithms: ['EdDSA'] };
-  return async (token, call) => {
-    try {
-      const known = keys ?? (await load(call));
-      const verified = await jwtVerify(token, known, check).catch(async (thrown) => {
-        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-        return jwtVerify(token, await load(call), check);
-      });
-      return verified.payload;
-    } catch (thrown) {
-      if (thrown instanceof errors.JOSEError) {
-        throw new ColonnadeError('unauthorized', 'the token of the master is not valid', { cause: thrown });
-      }
-      throw thrown;
-    }
-  };
 }

@@ -24,7 +24,7 @@ type RelayEvents = Pick<Events, 'relayed' | 'relayFailed' | 'relayLeads' | 'outb
 
 export type RelayOptions = {
   store: RelayStore;
-  bus: Pick<Bus, 'publishDurable'>;
+  bus: Pick<Bus, 'publishDurable' | 'isConnected'>;
   events: RelayEvents;
   /** Unique among all processes on this store. */
   holder: string;
@@ -34,12 +34,16 @@ export type RelayOptions = {
   leaseMs: number;
 };
 
-/** `wake` is for after a write; disposing finishes the event under way and gives the lease up. */
+/** `wake` is for after a write; disposing publishes what is there, within two seconds, and gives the lease up. */
 export type Relay = AsyncDisposable & { wake(): void };
 
 export const RELAY_LEASE = 'outbox-relay';
 const BATCH_ROWS = 100;
-const SEEN_ROWS = 1000;
+const MEASURED_ROWS = 1000;
+const MEASURE_EVERY_MS = 1000;
+const DRAIN_MS = 2000;
+/** Between two tries to take a lease that another has: each is a write on the store. */
+const ASK_AGAIN_MS = 1000;
 const PUBLISH_BUDGET_MS = 5000;
 const BACKOFF_MIN_MS = 100;
 const BACKOFF_MAX_MS = 5000;
@@ -54,7 +58,7 @@ const NOTHING = { since: undefined, scopes: [], collections: false, masters: [],
 export function startRelay(options: RelayOptions): Relay {
   const stopping = new AbortController();
   const bell = createBell();
-  const state: RelayState = { lease: undefined, heldUntilMs: 0 };
+  const state: RelayState = { lease: undefined, heldUntilMs: 0, askAgainAtMs: 0, measureAtMs: 0 };
   const running = run(options, state, bell, stopping.signal);
   return {
     wake: bell.ring,
@@ -70,7 +74,12 @@ export function startRelay(options: RelayOptions): Relay {
 }
 
 /** `heldUntilMs` is on this process's own clock, counted from before the lease was asked for. */
-type RelayState = { lease: Lease | undefined; heldUntilMs: number };
+type RelayState = {
+  lease: Lease | undefined;
+  heldUntilMs: number;
+  askAgainAtMs: number;
+  measureAtMs: number;
+};
 
 async function run(options: RelayOptions, state: RelayState, bell: Bell, stop: AbortSignal): Promise<void> {
   let failures = 0;
@@ -87,16 +96,25 @@ async function run(options: RelayOptions, state: RelayState, bell: Bell, stop: A
       await delay(retryInMs, undefined, { signal: stop }).catch(() => {});
     }
   }
+  await drain(options, state);
+}
+
+/** The events of the last writes should not wait for the next start. */
+async function drain(options: RelayOptions, state: RelayState): Promise<void> {
+  const late = AbortSignal.timeout(DRAIN_MS);
+  try {
+    let more = true;
+    while (more && !late.aborted) more = await relayRound(options, state, late);
+  } catch (thrown) {
+    options.events.relayFailed({ error: toColonnadeError(thrown), retryInMs: 0 });
+  }
 }
 
 /** One look at the outbox. @returns true when there is more to do at once */
 async function relayRound(options: RelayOptions, state: RelayState, stop: AbortSignal): Promise<boolean> {
-  const waiting = await options.store.readOutbox(SEEN_ROWS);
-  const [oldest] = waiting;
-  const oldestAgeMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.timeMs);
-  options.events.outboxSeen({ rows: waiting.length, oldestAgeMs });
-  if (oldest === undefined || !(await holdLease(options, state))) return false;
-  // Read again under the lease: the holder before us may have published some of them meanwhile.
+  await measure(options, state);
+  if ((await options.store.readOutbox(1)).length === 0 || !(await holdLease(options, state))) return false;
+  // Read under the lease: what the holder before us published and dropped must not come again.
   const rows = await options.store.readOutbox(BATCH_ROWS);
   const { clock } = await options.store.snapshot(NOTHING);
   let last: OutboxRow | undefined;
@@ -114,15 +132,28 @@ async function relayRound(options: RelayOptions, state: RelayState, stop: AbortS
   return rows.length > 0;
 }
 
+/** Every process tells how long the outbox is, the one that relays and those that do not. */
+async function measure(options: RelayOptions, state: RelayState): Promise<void> {
+  const nowMs = performance.now();
+  if (nowMs < state.measureAtMs) return;
+  state.measureAtMs = nowMs + MEASURE_EVERY_MS;
+  const waiting = await options.store.readOutbox(MEASURED_ROWS);
+  const [oldest] = waiting;
+  const oldestAgeMs = oldest === undefined ? 0 : Math.max(0, Date.now() - oldest.timeMs);
+  options.events.outboxSeen({ rows: waiting.length, oldestAgeMs });
+}
+
 /** Takes or renews the lease, well before it runs out. */
 async function holdLease(options: RelayOptions, state: RelayState): Promise<boolean> {
   const askedMs = performance.now();
   // A publish that began in time may take its whole budget, and must still end under the lease.
   const marginMs = Math.min(options.leaseMs / 2, PUBLISH_BUDGET_MS);
   if (state.lease !== undefined && askedMs < state.heldUntilMs - options.leaseMs / 4) return true;
+  if (state.lease === undefined && askedMs < state.askAgainAtMs) return false;
   const before = state.lease?.fence;
   state.lease = await options.store.acquireLease(RELAY_LEASE, options.holder, options.leaseMs);
   state.heldUntilMs = askedMs + options.leaseMs - marginMs;
+  state.askAgainAtMs = askedMs + Math.min(ASK_AGAIN_MS, options.leaseMs / 4);
   if (state.lease?.fence !== before) options.events.relayLeads({ fence: state.lease?.fence });
   return state.lease !== undefined;
 }
@@ -136,6 +167,8 @@ async function giveUpLease(options: RelayOptions, state: RelayState): Promise<vo
 }
 
 async function publishRow(options: RelayOptions, row: OutboxRow, incarnation: string): Promise<void> {
+  // The client would keep the message and send it after a reconnect, when another may have gone on long since.
+  if (!options.bus.isConnected()) throw new ColonnadeError('bus_unavailable', 'not connected to NATS');
   const { subject, event } = toCloudEvent(row, incarnation);
   const { duplicate } = await options.bus.publishDurable(
     // The acknowledgement of an earlier try may have been lost, with the process that waited for it.
@@ -146,7 +179,7 @@ async function publishRow(options: RelayOptions, row: OutboxRow, incarnation: st
 }
 
 /** The CloudEvent of an outbox row: the same, to the byte, every time it is made. */
-export function toCloudEvent(row: OutboxRow, incarnation: string): { subject: string; event: CloudEvent } {
+function toCloudEvent(row: OutboxRow, incarnation: string): { subject: string; event: CloudEvent } {
   if (!isEventType(row.type))
     throw new ColonnadeError('internal', 'the outbox holds an event of an unknown type');
   const event: CloudEvent = {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { createAuditor } from '@colonnade/audit';
-import { type Bus, connectBus } from '@colonnade/bus';
+import { openAuditor } from '@colonnade/audit';
+import { type Bus, connectBus, type Route } from '@colonnade/bus';
 import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
 import {
   createHealth,
@@ -10,14 +10,15 @@ import {
   opsRoutes,
   type Running,
 } from '@colonnade/service-kit';
-import { createAuditPlugin } from './audit.ts';
+import { createAudit, recordSuppressed } from './audit.ts';
+import { createDenialLimit } from './auth/denial-limit.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
-import { createEstate, type Estate } from './estate.ts';
+import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
 import { createIdempotency } from './idempotency.ts';
-import { createKms, type Kms } from './kms.ts';
+import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
@@ -38,15 +39,28 @@ export async function createPillarApi(
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
-  stack.use(await serveBus(bus, estate, kms, events));
+  const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
+  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
+  const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
+  const denials = stack.use(
+    createDenialLimit({
+      perMinute: config.denialsPerMinute,
+      report: (what) =>
+        recordSuppressed(auditor, SERVICE.name, what).catch((error) =>
+          events.suppressedUnrecorded({ total: what.total, error }),
+        ),
+    }),
+  );
   const app = createApp({
     store,
     routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
-    audit: createAuditPlugin(createAuditor({ bus, service: SERVICE.name }), events),
+    denials,
+    audit,
+    trustedProxies: config.trustedProxies,
     events,
     requestBudgetMs: config.requestBudgetMs,
   });
@@ -73,9 +87,8 @@ function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, even
   return startRelay({ store, bus, events, holder: randomUUID(), pollMs, leaseMs });
 }
 
-function serveBus(bus: Bus, estate: Estate, kms: Kms, events: Events) {
-  const routes = [registerMinionRoute(estate, kms, events)];
-  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, routes);
+function serveBus(bus: Bus, route: Route, events: Events) {
+  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, [route]);
 }
 
 function addChecks(health: Health, store: EstateStore, bus: Bus, outboxMaxAgeMs: number): void {

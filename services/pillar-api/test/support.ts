@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { AUDIT_STREAM, type AuditEvent, auditSubject, decodeAuditMessage } from '@colonnade/contracts';
 import {
   type ApiAnswer,
   type ApiClient,
@@ -10,7 +11,7 @@ import {
   startService,
 } from '@colonnade/embedded';
 import { fromPlain, toPlain } from '@colonnade/value';
-import { type RealBus, startRealBus } from '../../../test/support/real-bus.ts';
+import { type NatsConnection, type RealBus, startRealBus } from '../../../test/support/real-bus.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 
 /** A real nats-server, a real crypto-kms and one or more real pillar-api, each a process of its own. */
@@ -122,4 +123,36 @@ export function etagOfAnswer(answer: ApiAnswer): string {
   const etag = answer.headers.get('etag');
   assert.ok(etag !== null, `no ETag in an answer with status ${answer.status}`);
   return etag;
+}
+
+type Stored = { subject: string; data: Buffer };
+/** What was read of a stream before: streams only grow, so each message is read once. */
+const seenOf = new WeakMap<RealBus, { witness: Promise<NatsConnection>; streams: Map<string, Stored[]> }>();
+
+/** Everything that is in a stream now, oldest first. */
+export async function readStream(bus: RealBus, stream: string): Promise<readonly Stored[]> {
+  const seen = seenOf.get(bus) ?? { witness: bus.witness(), streams: new Map() };
+  seenOf.set(bus, seen);
+  const witness = await seen.witness;
+  const found = seen.streams.get(stream) ?? [];
+  seen.streams.set(stream, found);
+  const info = await witness.request(`$JS.API.STREAM.INFO.${stream}`);
+  const { messages } = info.json<{ state: { messages: number } }>().state;
+  const read = async (seq: number): Promise<Stored> => {
+    const answer = await witness.request(`$JS.API.STREAM.MSG.GET.${stream}`, JSON.stringify({ seq }));
+    const { subject, data } = answer.json<{ message: { subject: string; data: string } }>().message;
+    return { subject, data: Buffer.from(data, 'base64') };
+  };
+  const from = found.length;
+  const added = await Promise.all(Array.from({ length: messages - from }, (_, i) => read(from + i + 1)));
+  if (found.length === from) found.push(...added);
+  return [...found];
+}
+
+/** The audit records of pillar-api that are stored now. */
+export async function auditRecords(bus: RealBus): Promise<AuditEvent[]> {
+  const messages = await readStream(bus, AUDIT_STREAM);
+  return messages
+    .filter((m) => m.subject === auditSubject('pillar-api'))
+    .flatMap((m) => [...decodeAuditMessage(m.data)]);
 }

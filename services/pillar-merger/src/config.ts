@@ -1,3 +1,4 @@
+import { auditPolicySettings } from '@colonnade/audit';
 import {
   type ConfigOf,
   LOG_LEVELS,
@@ -24,6 +25,14 @@ const zConcurrency: Parse<number> = (text) => {
   return count;
 };
 
+/** `host:port`, separated by commas. */
+const zSentinels: Parse<readonly { host: string; port: number }[]> = (text) =>
+  text.split(',').map((one) => {
+    const [, host, port] = /^([\w.-]+):(\d{1,5})$/u.exec(one.trim()) ?? [];
+    if (host === undefined || port === undefined) throw new Error('must be host:port, separated by commas');
+    return { host, port: zPort(port) };
+  });
+
 /** Below a hundred the mergers would do little else than look for what to take over. */
 const zClaimIdle: Parse<number> = (text) => {
   const ms = zMs(text);
@@ -49,6 +58,13 @@ export const mergerSettings = {
     help: 'the Redis of the bridge, `redis://host:port` or `rediss://…` for TLS',
     default: 'redis://127.0.0.1:6379',
   }),
+  redisSentinels: optionalSetting('REDIS_SENTINELS', zSentinels, {
+    help: '`host:port` of Sentinels, separated by commas; host and port of `REDIS_URL` then count for nothing',
+  }),
+  redisSentinelName: setting('REDIS_SENTINEL_NAME', zText, {
+    help: 'what the Sentinels call the Redis of the bridge',
+    default: 'colonnade-bridge',
+  }),
   redisUser: optionalSetting('REDIS_USER', zText, { help: 'its user' }),
   redisPassword: optionalSecretSetting('REDIS_PASSWORD', { help: 'password of that user' }),
   redisCaFile: optionalSetting('REDIS_CA_FILE', zPath, { help: 'CA of the Redis server, with `rediss://`' }),
@@ -64,6 +80,7 @@ export const mergerSettings = {
     help: 'not ready while requests wait longer than this before they are taken',
     default: '1000',
   }),
+  ...auditPolicySettings,
   natsUrl: setting('NATS_URL', zText, {
     help: 'one or several `nats://host:port`, separated by commas',
     default: 'nats://127.0.0.1:4222',

@@ -1,4 +1,4 @@
-import type { Auditor } from '@colonnade/audit';
+import { type Auditor, mergeRef } from '@colonnade/audit';
 import type { Denial } from './bridge/handle-entry.ts';
 
 /** Puts refusals on record, so many per master that nothing is missed and the stream cannot be flooded. */
@@ -17,7 +17,14 @@ export type DenialsOptions = {
   onFault: (thrown: unknown) => void;
 };
 
-type Budget = { tokens: number; atMs: number; suppressed: number; last: Denial };
+/** Refusals that were only counted, and the first few that differ. */
+type Missed = { count: number; what: ReadonlySet<string> };
+type Budget = { tokens: number; atMs: number; missed: Missed; last: Denial };
+
+const NONE: Missed = { count: 0, what: new Set() };
+/** Distinct pairs of minion and pillarenv told on a later record, and characters of each. */
+const MAX_TOLD = 32;
+const MAX_TOLD_CHARS = 256;
 
 /** Masters come from the estate, so this is a bound for what cannot happen. */
 const MAX_MASTERS = 10_000;
@@ -26,22 +33,14 @@ export function createDenials(options: DenialsOptions): Denials {
   const { auditor, burst = 20, perSecond = 1, flushMs = 10_000, onFault } = options;
   const budgets = new Map<string, Budget>();
 
-  const write = async (denial: Denial, suppressed: number): Promise<void> => {
-    const span = auditor.begin(requestOf(denial));
-    await span.complete({
-      code: denial.code === 'unauthorized' ? 401 : 403,
-      reason: denial.code,
-      annotations: annotationsOf(denial, suppressed),
-    });
-  };
   /** What was only counted goes on record with the next refusal, or now. */
   const flush = async (): Promise<void> => {
     for (const budget of budgets.values()) {
-      const { suppressed, last } = budget;
-      if (suppressed === 0) continue;
-      budget.suppressed = 0;
-      await write(last, suppressed).catch((thrown) => {
-        budget.suppressed += suppressed;
+      const { missed, last } = budget;
+      if (missed.count === 0) continue;
+      budget.missed = NONE;
+      await write(auditor, last, missed).catch((thrown) => {
+        budget.missed = sum(missed, budget.missed);
         onFault(thrown);
       });
     }
@@ -55,16 +54,16 @@ export function createDenials(options: DenialsOptions): Denials {
       if (budgets.size >= MAX_MASTERS) budgets.clear();
       budgets.set(denial.master, budget);
       if (budget.tokens < 1) {
-        budget.suppressed += 1;
+        budget.missed = sum(budget.missed, { count: 1, what: new Set([tellOf(denial)]) });
         return;
       }
       budget.tokens -= 1;
-      const { suppressed } = budget;
-      budget.suppressed = 0;
+      const { missed } = budget;
+      budget.missed = NONE;
       try {
-        await write(denial, suppressed);
+        await write(auditor, denial, missed);
       } catch (thrown) {
-        budget.suppressed += suppressed;
+        budget.missed = sum(missed, budget.missed);
         throw thrown;
       }
     },
@@ -75,9 +74,28 @@ export function createDenials(options: DenialsOptions): Denials {
   };
 }
 
+function sum(a: Missed, b: Missed): Missed {
+  return { count: a.count + b.count, what: new Set([...a.what, ...b.what].slice(0, MAX_TOLD)) };
+}
+
+/** Who asked for what, without the code: one line. A minion id and a pillarenv hold no control characters. */
+function tellOf({ minionId, pillarenv }: Denial): string {
+  return `${minionId ?? '-'} ${pillarenv ?? '-'}`.slice(0, MAX_TOLD_CHARS).toWellFormed();
+}
+
+async function write(auditor: Auditor, denial: Denial, missed: Missed): Promise<void> {
+  await auditor.begin(requestOf(denial)).complete({
+    code: STATUS[denial.code],
+    reason: denial.code,
+    annotations: annotationsOf(denial, missed),
+  });
+}
+
+const STATUS = { unauthorized: 401, forbidden: 403, overloaded: 429 } as const;
+
 function refill(known: Budget | undefined, last: Denial, burst: number, perSecond: number): Budget {
   const nowMs = performance.now();
-  if (known === undefined) return { tokens: burst, atMs: nowMs, suppressed: 0, last };
+  if (known === undefined) return { tokens: burst, atMs: nowMs, missed: NONE, last };
   known.tokens = Math.min(burst, known.tokens + ((nowMs - known.atMs) / 1000) * perSecond);
   known.atMs = nowMs;
   known.last = last;
@@ -89,19 +107,20 @@ function requestOf({ master, minionId }: Denial) {
     verb: 'get',
     requestURI: `/bridge/${encodeURIComponent(master)}/${encodeURIComponent(minionId ?? '')}`,
     user: { username: `master:${master}`, groups: ['colonnade:masters'] },
-    objectRef: {
-      resource: 'pillars',
-      namespace: master,
-      ...(minionId === undefined ? {} : { name: minionId }),
-    },
+    objectRef: mergeRef(master, minionId),
   };
 }
 
 /** The pillarenv is what somebody asked for, not a secret; it is the fact a reader of the record looks for. */
-function annotationsOf({ reason, pillarenv }: Denial, suppressed: number): Record<string, string> {
+function annotationsOf({ reason, pillarenv }: Denial, missed: Missed): Record<string, string> {
   return {
-    'colonnade.io/reason': reason,
-    ...(pillarenv === undefined ? {} : { 'colonnade.io/pillarenv': pillarenv.slice(0, 1024).toWellFormed() }),
-    ...(suppressed === 0 ? {} : { 'colonnade.io/not-recorded': String(suppressed) }),
+    'colonnade/reason': reason,
+    ...(pillarenv === undefined ? {} : { 'colonnade/pillarenv': pillarenv.slice(0, 1024).toWellFormed() }),
+    ...(missed.count === 0
+      ? {}
+      : {
+          'colonnade/not-recorded': String(missed.count),
+          'colonnade/not-recorded-first': [...missed.what].join('\n'),
+        }),
   };
 }

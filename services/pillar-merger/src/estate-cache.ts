@@ -38,6 +38,31 @@ const MAX_ROUNDS = 10;
  * began after it; a wave of them shares one read, which reports the pieces that changed and brings those that miss.
  */
 export function createEstateCache(options: EstateCacheOptions): EstateCache {
+  const held = createHeldPieces(options);
+  const queue = createReadQueue(held.readWave);
+  return {
+    async read(call, compute) {
+      // The first attempt only finds out what to read; it counts when the read shows that nothing of it has changed.
+      let last = attempt(held.get, compute);
+      for (let round = 1; round <= MAX_ROUNDS; round++) {
+        await within(queue.join(last.used.keys(), round > PATIENT_ROUNDS), remainingMs(call), storeTimeout);
+        if (last.missing || !isStillTrue(last, held.get)) last = attempt(held.get, compute);
+        if (!last.missing) return { clock: held.clock(), result: last.outcome() };
+      }
+      throw new ColonnadeError('unavailable', 'the estate changes faster than it can be read');
+    },
+    async refresh(call) {
+      await within(queue.join([], false), remainingMs(call), storeTimeout);
+      return held.clock();
+    },
+    get bytes() {
+      return held.bytes();
+    },
+  };
+}
+
+/** The pieces at hand and the clock at which all of them are valid. */
+function createHeldPieces(options: EstateCacheOptions) {
   const pieces = createByteLru<ChangeKey, Piece>(options.maxBytes);
   let clock: Clock | undefined;
 
@@ -48,49 +73,28 @@ export function createEstateCache(options: EstateCacheOptions): EstateCache {
     clock = snapshot.clock;
     return cleared;
   };
-
-  const readWave = async (keys: ReadonlySet<ChangeKey>, forced: ReadonlySet<ChangeKey>): Promise<void> => {
-    if (options.mode === 'off') forget();
-    pieces.evict(keys);
-    const query = queryFor(
-      clock,
-      [...keys].filter((key) => forced.has(key) || !pieces.has(key)),
-    );
-    const startedMs = performance.now();
-    const snapshot = await within(options.reader.snapshot(query), options.readTimeoutMs, storeTimeout);
-    const cleared = apply(snapshot);
-    const loaded = piecesOf(query, snapshot);
-    for (const { key, piece, bytes } of loaded) pieces.set(key, piece, bytes);
-    options.onRead?.({ keys: loaded.length, durationMs: performance.now() - startedMs, cleared });
-    if (cleared || touchesMasters(snapshot)) options.onMastersChanged?.();
-  };
-  const forget = (): void => {
-    pieces.clear();
-    clock = undefined;
-  };
-  const queue = createReadQueue(readWave);
-  const current = (): Clock => {
-    if (clock === undefined) throw new ColonnadeError('internal', 'the estate was not read');
-    return clock;
-  };
-
   return {
-    async read(call, compute) {
-      // The first attempt only finds out what to read; it counts when the read shows that nothing of it has changed.
-      let last = attempt(pieces.get, compute);
-      for (let round = 1; round <= MAX_ROUNDS; round++) {
-        await within(queue.join(last.used.keys(), round > PATIENT_ROUNDS), remainingMs(call), storeTimeout);
-        if (last.missing || !isStillTrue(last, pieces.get)) last = attempt(pieces.get, compute);
-        if (!last.missing) return { clock: current(), result: last.outcome() };
+    get: pieces.get,
+    bytes: () => pieces.bytes,
+    clock(): Clock {
+      if (clock === undefined) throw new ColonnadeError('internal', 'the estate was not read');
+      return clock;
+    },
+    async readWave(keys: ReadonlySet<ChangeKey>, forced: ReadonlySet<ChangeKey>): Promise<void> {
+      if (options.mode === 'off') {
+        pieces.clear();
+        clock = undefined;
       }
-      throw new ColonnadeError('unavailable', 'the estate changes faster than it can be read');
-    },
-    async refresh(call) {
-      await within(queue.join([], false), remainingMs(call), storeTimeout);
-      return current();
-    },
-    get bytes() {
-      return pieces.bytes;
+      pieces.evict(keys);
+      const wanted = [...keys].filter((key) => forced.has(key) || !pieces.has(key));
+      const query = queryFor(clock, wanted);
+      const startedMs = performance.now();
+      const snapshot = await within(options.reader.snapshot(query), options.readTimeoutMs, storeTimeout);
+      const cleared = apply(snapshot);
+      const loaded = piecesOf(query, snapshot);
+      for (const { key, piece, bytes } of loaded) pieces.set(key, piece, bytes);
+      options.onRead?.({ keys: loaded.length, durationMs: performance.now() - startedMs, cleared });
+      if (cleared || touchesMasters(snapshot)) options.onMastersChanged?.();
     },
   };
 }

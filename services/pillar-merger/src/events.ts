@@ -1,5 +1,6 @@
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import type { Entry } from './bridge/entry.ts';
+import type { StreamFault } from './bridge/functions.ts';
 import type { EntryOutcome } from './bridge/handle-entry.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
@@ -13,6 +14,8 @@ const TROUBLE: ReadonlySet<string> = new Set([
   'internal',
   'lost',
 ]);
+
+const WARN_EVERY_MS = 1000;
 
 export function createEvents(logger: Logger, metrics: Metrics) {
   return { ...requestEvents(logger, metrics), ...redisEvents(logger, metrics), ...estateEvents(metrics) };
@@ -63,8 +66,20 @@ function requestEvents(logger: Logger, metrics: Metrics) {
 
 function redisEvents(logger: Logger, metrics: Metrics) {
   const usable = metrics.gauge('merger_redis_usable', '1 while the bridge works with its Redis.', []);
+  let warnedAtMs = Number.NEGATIVE_INFINITY;
   const faults = metrics.counter('merger_redis_faults_total', 'Faults of the connection to Redis.', []);
+  const streamFaults = metrics.counter(
+    'merger_stream_faults_total',
+    'Request streams that had to be put right.',
+    ['kind'],
+  );
+  const dropped = metrics.counter('merger_dropped_total', 'Entries dropped from such streams.', ['kind']);
   return {
+    streamFault({ master, kind, dropped: entries }: StreamFault) {
+      streamFaults.inc({ kind });
+      dropped.inc({ kind }, entries);
+      logger.warn({ master, kind, dropped: entries }, 'request stream put right');
+    },
     prepared() {
       usable.set(1);
       logger.info({}, 'bridge works');
@@ -79,7 +94,10 @@ function redisEvents(logger: Logger, metrics: Metrics) {
     },
     redisFault(error: Error) {
       faults.inc();
-      logger.debug({ reason: error.message }, 'redis fault');
+      // While Redis is away there are many of them, and all the same.
+      if (performance.now() - warnedAtMs < WARN_EVERY_MS) return;
+      warnedAtMs = performance.now();
+      logger.warn({ reason: error.message }, 'redis fault');
     },
   };
 }

@@ -3,7 +3,7 @@ import { importJWK } from 'jose';
 import type { z } from 'zod';
 
 export type Jwks = z.output<typeof kmsJwks.response>;
-export type VerifyKey = Awaited<ReturnType<typeof importJWK>>;
+type VerifyKey = Awaited<ReturnType<typeof importJWK>>;
 
 export type KeySet = {
   /**

@@ -83,7 +83,7 @@ const UNAVAILABLE: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 /** Total: what may pass by itself is `kms_unavailable`, everything else `kms_refused`. The code of the KMS stays in the message. */
-export function kmsError(error: ColonnadeError): ColonnadeError {
+function kmsError(error: ColonnadeError): ColonnadeError {
   const code = UNAVAILABLE.has(error.code) ? 'kms_unavailable' : 'kms_refused';
   return new ColonnadeError(code, `crypto-kms does not open the secrets: ${error.code}`, { cause: error });
 }
@@ -97,7 +97,7 @@ function itemOf(record: PillarRecord): OpenItem {
 }
 
 /** Splits by both limits of a batch; an opened value is shorter than its sealed form, so the answers fit as well. */
-export function splitBatches<T extends { item: OpenItem }>(entries: readonly T[]): readonly T[][] {
+function splitBatches<T extends { item: OpenItem }>(entries: readonly T[]): readonly T[][] {
   const batches: T[][] = [];
   let bytes = Number.POSITIVE_INFINITY;
   for (const entry of entries) {

@@ -1,4 +1,4 @@
-import { createAuditor } from '@colonnade/audit';
+import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, route } from '@colonnade/bus';
 import { estateRegisterMinion, kmsJwks, kmsOpenForMerger, mergerExplain } from '@colonnade/contracts';
 import { type EstateReader, openSqliteReader } from '@colonnade/estate-store';
@@ -48,7 +48,8 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
     onMastersChanged: watch.changed,
     onRead: events.estateRead,
   });
-  const bridge = work.use(await openBridge(config, { bus, reader, estate, events, work }));
+  const { auditor } = work.use(openAuditor({ bus, service: 'pillar-merger', config, logger, metrics }));
+  const bridge = work.use(openBridge(config, { bus, auditor, reader, estate, events, work }));
   work.use(watch.start(estate, bridge));
   work.use(await serveExplain(config, bus, estate, events));
   health.addCheck('nats', () => assertConnected(bus));
@@ -82,20 +83,21 @@ function openBus(config: MergerConfig, logger: Logger): Promise<Bus> {
 
 type BridgeParts = {
   bus: Bus;
+  auditor: Auditor;
   reader: EstateReader;
   estate: EstateCache;
   events: Events;
   work: AsyncDisposableStack;
 };
 
-function openBridge(config: MergerConfig, parts: BridgeParts): Promise<Bridge> {
-  const { bus, reader, estate, events, work } = parts;
-  const auditor = createAuditor({ bus, service: 'pillar-merger' });
+function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
+  const { bus, auditor, reader, estate, events, work } = parts;
   const denials = work.use(createDenials({ auditor, onFault: events.recordFailed }));
   const mergeDeps = createMergeDeps(config, bus, estate);
   const { redisUrl: url, redisUser: user, redisCaFile: caFile } = config;
+  const sentinels = config.redisSentinels && { hosts: config.redisSentinels, name: config.redisSentinelName };
   return createBridge({
-    redis: { url, user, password: config.redisPassword?.reveal(), caFile },
+    redis: { url, user, password: config.redisPassword?.reveal(), caFile, sentinels },
     concurrency: config.concurrency,
     claimIdleMs: config.claimIdleMs,
     backlogMs: config.backlogMs,

@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto';
-import {
-  BRIDGE_AUDIENCE,
-  ColonnadeError,
-  IDENTITY_ISSUER,
-  MASTER_TOKEN_TYP,
-  masterSubject,
-} from '@colonnade/contracts';
+import { ColonnadeError, masterSubject, masterTokenRules } from '@colonnade/contracts';
 import { errors, jwtVerify } from 'jose';
 import type { KeySet } from './jwks.ts';
 
@@ -15,8 +9,6 @@ export type VerifyToken = (token: string, master: string) => Promise<{ tokenId: 
 type Verified = { master: string; tokenId: string; expiresAtMs: number; generation: number };
 
 const MAX_REMEMBERED = 1000;
-/** Seconds by which this host's clock may be behind the one the token was made on. */
-const SKEW_S = 5;
 
 /**
  * A verifier for the tokens crypto-kms signs for logical masters. A signature is checked once per token and key set;
@@ -28,7 +20,10 @@ export function createTokenVerifier(keys: KeySet, now: () => number = Date.now):
   return async (token, master) => {
     const digest = createHash('sha256').update(token).digest('base64');
     const known = remembered.get(digest);
-    const isFresh = known !== undefined && known.generation === keys.generation && known.expiresAtMs > now();
+    const isFresh =
+      known !== undefined &&
+      known.generation === keys.generation &&
+      now() < known.expiresAtMs + masterTokenRules.clockTolerance * 1000;
     const verified = isFresh ? known : await verify(token, keys, now());
     if (!isFresh) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear();
@@ -44,12 +39,7 @@ export function createTokenVerifier(keys: KeySet, now: () => number = Date.now):
 async function verify(token: string, keys: KeySet, nowMs: number): Promise<Verified> {
   try {
     const { payload } = await jwtVerify(token, async ({ kid }) => await keyFor(keys, kid), {
-      algorithms: ['EdDSA'],
-      issuer: IDENTITY_ISSUER,
-      audience: BRIDGE_AUDIENCE,
-      typ: MASTER_TOKEN_TYP,
-      requiredClaims: ['exp', 'sub', 'jti'],
-      clockTolerance: SKEW_S,
+      ...masterTokenRules,
       currentDate: new Date(nowMs),
     });
     return {

@@ -6,62 +6,55 @@ import {
   type AuditEvent,
   BOOTSTRAP_SUB,
   type BridgeReply,
-  collectionTarget,
   decode,
   deriveGrantKey,
   GRANT_AUDIENCE,
   type GrantAct,
   kmsIssueMaster,
-  kmsSeal,
   masterAclRules,
   masterRedisUser,
   mergerAclRules,
-  minionTarget,
-  type ResolvedTarget,
-  rootTarget,
-  startCall,
   zAuditEvent,
 } from '@colonnade/contracts';
 import { type BridgeClient, connectBridge, type ServiceProcess, startService } from '@colonnade/embedded';
 import type { RedisServer } from '@colonnade/embedded/servers';
-import { type EstateStore, type MasterRecord, type Mutation, openSqliteStore } from '@colonnade/estate-store';
-import { fromPlain, toPlain, type Value } from '@colonnade/value';
+import { type EstateStore, type MasterRecord, openSqliteStore } from '@colonnade/estate-store';
+import { toPlain } from '@colonnade/value';
 import { Redis } from 'ioredis';
 import { SignJWT } from 'jose';
 import { type RealBus, startRealBus } from '../../../test/support/real-bus.ts';
 import { redisForTests } from '../../../test/support/servers.ts';
 import { tempDir } from '../../../test/support/temp.ts';
+import { call, createEstateWriter, type EstateWriter, type MasterFields } from './support-estate.ts';
 
-export const call = (budgetMs = 5000) => startCall(budgetMs);
+export { call };
 
 export type TestMaster = { id: string; token: string; tokenId: string; client: BridgeClient };
 
 /** Real servers, a real crypto-kms and the estate, which the test writes itself; mergers are started by the test. */
-export type World = AsyncDisposable & {
-  bus: RealBus;
-  redis: RedisServer;
-  kms: ServiceProcess;
-  store: EstateStore;
-  /** As the administrator of Redis. */
-  admin: Redis;
-  startMerger(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
-  write(...mutations: readonly Mutation[]): Promise<number>;
-  /** A master with a token of the KMS and a user of Redis. */
-  addMaster(id: string, more?: Partial<Pick<MasterRecord, 'envs' | 'onUnknownMinion'>>): Promise<TestMaster>;
-  putMaster(master: MasterFields): Promise<number>;
-  /** The Redis user of a master is gone after a restart. */
-  admit(master: string): Promise<void>;
-  addMinion(master: string, id: string, collections?: readonly string[]): Promise<number>;
-  addCollection(id: string, parentId?: string, owner?: string): Promise<number>;
-  addPillar(target: ResolvedTarget, name: string, value: unknown): Promise<string>;
-  addSecret(target: ResolvedTarget, name: string, value: unknown): Promise<string>;
-  issueToken(master: string, lifetimeS?: number): Promise<{ token: string; jti: string }>;
-  records(): Promise<readonly AuditEvent[]>;
-};
+export type World = AsyncDisposable &
+  EstateWriter & {
+    bus: RealBus;
+    redis: RedisServer;
+    kms: ServiceProcess;
+    store: EstateStore;
+    storePath: string;
+    /** As the administrator of Redis. */
+    admin: Redis;
+    startMerger(env?: Readonly<Record<string, string>>): Promise<ServiceProcess>;
+    /** A master with a token of the KMS and a user of Redis. */
+    addMaster(
+      id: string,
+      more?: Partial<Pick<MasterRecord, 'envs' | 'onUnknownMinion'>>,
+    ): Promise<TestMaster>;
+    /** Of every master's Redis user. */
+    masterPassword: string;
+    /** The Redis user of a master is gone after a restart. */
+    admit(master: string): Promise<void>;
+    records(): Promise<readonly AuditEvent[]>;
+  };
 
-export type MasterFields = Omit<MasterRecord, 'tick'>;
-
-export { collectionTarget, minionTarget, rootTarget };
+export { collectionTarget, minionTarget, rootTarget } from '@colonnade/contracts';
 
 const REDIS_USER = 'pillar-merger';
 
@@ -79,97 +72,91 @@ async function buildWorld(owned: AsyncDisposableStack, extraConfig: string): Pro
   const dir = owned.use(await tempDir('merger')).path;
   const bus = owned.use(await startRealBus());
   const mergerPassword = randomBytes(12).toString('hex');
-  const masterPassword = randomBytes(12).toString('hex');
-  const redis = owned.use(
-    await redisForTests({
-      aclUsers: [`user ${REDIS_USER} ${mergerAclRules(mergerPassword).join(' ')}`],
-      extraConfig,
-    }),
-  );
+  const aclUsers = [`user ${REDIS_USER} ${mergerAclRules(mergerPassword).join(' ')}`];
+  const redis = owned.use(await redisForTests({ aclUsers, extraConfig }));
   const adminToken = `col_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}`;
   const kms = owned.use(await startKms(dir, bus, adminToken));
   const storePath = path.join(dir, 'estate.sqlite');
   const store = owned.use(await openSqliteStore({ path: storePath }));
-  const admin = new Redis({
-    host: redis.host,
-    port: redis.port,
-    username: redis.adminUser,
-    password: redis.adminPassword,
-  });
-  admin.on('error', () => {});
+  const admin = connectAdmin(redis);
   owned.defer(() => admin.disconnect());
   const api = await bus.as('pillar-api');
-
-  const write = async (...mutations: readonly Mutation[]) => {
-    const { clock } = await store.write({ mutations, events: [], by: 'test', atMs: Date.now() });
-    return clock.tick;
-  };
-  const putMaster = (record: MasterFields) =>
-    write({ kind: 'master.put', expect: undefined, record: record });
-  const admit = async (master: string) => {
-    await admin.call('ACL', 'SETUSER', masterRedisUser(master), ...masterAclRules(master, masterPassword));
-  };
+  const estate = createEstateWriter(store, api);
   const issueToken = async (master: string, lifetimeS = 3600) => {
     const grant = await signGrant(adminToken, 'master.issue', master);
     return api.request(kmsIssueMaster, { grant, master, lifetime_s: lifetimeS }, call());
   };
-  const putPillar = async (target: ResolvedTarget, name: string, value: Value, isSecret: boolean) => {
-    const pid = randomUUID();
-    await write({ kind: 'pillar.create', record: { pid, ...target, name, value, isSecret } });
-    return pid;
+  const env = {
+    STORE_PATH: storePath,
+    ...{ REDIS_URL: redis.url, REDIS_USER, REDIS_PASSWORD: mergerPassword },
+    ...{ NATS_URL: bus.nats.url, NATS_PASSWORD: bus.passwordOf('pillar-merger') },
+    OPS_PORT: '0',
   };
-  let mergers = 0;
-
   return {
-    ...{ bus, redis, kms, store, admin, write, putMaster, admit, issueToken },
-    async startMerger(env = {}) {
-      mergers += 1;
-      const merger = await startService({
-        name: 'pillar-merger',
-        portVariable: 'OPS_PORT',
-        logFile: path.join(dir, `merger-${mergers}.log`),
-        env: {
-          STORE_PATH: storePath,
-          REDIS_URL: redis.url,
-          REDIS_USER,
-          REDIS_PASSWORD: mergerPassword,
-          NATS_URL: bus.nats.url,
-          NATS_PASSWORD: bus.passwordOf('pillar-merger'),
-          OPS_PORT: '0',
-          ...env,
-        },
-      });
-      return owned.use(merger);
-    },
-    async addMaster(id, more = {}) {
+    ...{ bus, redis, kms, store, storePath, admin, ...estate },
+    ...createMasters({ redis, admin, estate, issueToken, owned }),
+    startMerger: createMergerStarter(dir, env, owned),
+    records: () => readRecords(bus),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function connectAdmin({ host, port, adminUser: username, adminPassword: password }: RedisServer): Redis {
+  const admin = new Redis({ host, port, username, password });
+  admin.on('error', () => {});
+  return admin;
+}
+
+function createMergerStarter(dir: string, common: Record<string, string>, owned: AsyncDisposableStack) {
+  let mergers = 0;
+  return async (env: Readonly<Record<string, string>> = {}): Promise<ServiceProcess> => {
+    mergers += 1;
+    const logFile = path.join(dir, `merger-${mergers}.log`);
+    const merger = await startService({
+      name: 'pillar-merger',
+      portVariable: 'OPS_PORT',
+      logFile,
+      env: { ...common, ...env },
+    });
+    return owned.use(merger);
+  };
+}
+
+type MasterParts = {
+  redis: RedisServer;
+  admin: Redis;
+  estate: EstateWriter;
+  issueToken: (master: string) => Promise<{ token: string; jti: string }>;
+  owned: AsyncDisposableStack;
+};
+
+function createMasters({ redis, admin, estate, issueToken, owned }: MasterParts) {
+  const password = randomBytes(12).toString('hex');
+  const admit = async (master: string) => {
+    await admin.call('ACL', 'SETUSER', masterRedisUser(master), ...masterAclRules(master, password));
+  };
+  return {
+    admit,
+    masterPassword: password,
+    async addMaster(
+      id: string,
+      more: Partial<Pick<MasterRecord, 'envs' | 'onUnknownMinion'>> = {},
+    ): Promise<TestMaster> {
       await admit(id);
       const { token, jti } = await issueToken(id);
       const record: MasterFields = { id, envs: [], tokenIds: [jti], onUnknownMinion: 'refuse', ...more };
-      await write({ kind: 'master.put', expect: 'absent', record });
+      await estate.write({ kind: 'master.put', expect: 'absent', record });
       const { host, port } = redis;
-      const username = masterRedisUser(id);
-      const client = connectBridge({ host, port, username, password: masterPassword, master: id, token });
+      const client = connectBridge({
+        host,
+        port,
+        username: masterRedisUser(id),
+        password,
+        master: id,
+        token,
+      });
       return { id, token, tokenId: jti, client: owned.use(client) };
     },
-    addMinion: (master, id, collections = []) =>
-      write({
-        kind: 'minion.put',
-        expect: 'absent',
-        record: { master, id, collections, registeredBy: 'test' },
-      }),
-    addCollection: (id, parentId, owner = 'ann') =>
-      write({ kind: 'collection.put', expect: 'absent', record: { id, name: id, parentId, owner } }),
-    addPillar: (target, name, value) => putPillar(target, name, fromPlain(value), false),
-    async addSecret(target, name, value) {
-      const { tgtType: tgt_type, tgtId: tgt_id, pillarenv } = target;
-      const context = { tgt_type, tgt_id, pillarenv, name };
-      const answer = await api.request(kmsSeal, { items: [{ context, value: fromPlain(value) }] }, call());
-      const [item] = answer.items;
-      if (item?.ok !== true) throw new Error('not sealed');
-      return putPillar(target, name, fromPlain(item.result), true);
-    },
-    records: () => readRecords(bus),
-    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
 

@@ -27,7 +27,6 @@ import types
 log = logging.getLogger(__name__)
 
 MARKER = "colonnade"
-MASK = "*******"
 MAX_REQUEST_BYTES = 16 * 1024
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 # The bridge accepts no shorter time to live, so with less than this left nothing is asked any more.
@@ -78,12 +77,14 @@ def ext_pillar(minion_id, pillar, *args, **kwargs):
 
 def _fetch(opts, minion_id, args, kwargs):
     conf = _read_options(opts, args, kwargs)
+    # Before the clock starts: a worker imports it once, which on a busy host takes a good part of the budget.
+    redis = _import_redis()
     deadline = time.monotonic() + conf["budget_ms"] / 1000
     breaker = _Breaker(opts, conf)
     if not breaker.allows():
         raise ColonnadeError("circuit_open", "the bridge failed repeatedly; waiting before it is asked again")
     try:
-        reply = _ask(conf, minion_id, opts.get("pillarenv") or conf["pillarenv"], deadline)
+        reply = _ask(redis, conf, minion_id, opts.get("pillarenv") or conf["pillarenv"], deadline)
     except ColonnadeError as error:
         if error.code in _TRIPS or error.code in MERGER_CODES:
             breaker.record(error.code not in _TRIPS)
@@ -479,9 +480,8 @@ def _named_tls(redis, secure, tls):
 # --- One request ------------------------------------------------------------------------------------------------
 
 
-def _ask(conf, minion_id, pillarenv, deadline):
+def _ask(redis, conf, minion_id, pillarenv, deadline):
     """The checked reply. One retry, with a new id, while the budget lasts."""
-    redis = _import_redis()
     try:
         return _bounded(lambda: _exchange(redis, conf, minion_id, pillarenv, deadline), deadline)
     except ColonnadeError as error:
@@ -526,11 +526,10 @@ def _exchange(redis, conf, minion_id, pillarenv, deadline):
     master = conf["master"]
     try:
         client = _client(redis, conf)
+        # The alive key is no key of the call: Redis would ask for the right to write it.
         entry = client.execute_command(
-            "FCALL", "colonnade_bridge_request", 1,
-            f"colonnade:bridge:req:{master}",
-            conf["max_queue"], request,
-        )  # fmt: skip
+            "FCALL", "colonnade_bridge_request", 1, f"colonnade:bridge:req:{master}", conf["max_queue"], request
+        )
         entry = entry.decode("ascii")
         # A little past the deadline: a timeout of 0 would wait for ever.
         wait_s = max(0.01, deadline - time.monotonic())

@@ -51,7 +51,8 @@ def explain(minion, pillarenv=None, saltenv="base"):
     }
     if parts["errors"]:
         result["errors"] = parts["errors"]
-        __context__["retcode"] = 1
+        # The first is for the job's success flag, the second for salt-run's exit code.
+        __context__["retcode"] = result["retcode"] = 1
     elif isinstance(marker, dict) and marker.get("clock") != answer.get("clock"):
         result["note"] = "the estate changed between the compile and the explanation; run it again"
     return result

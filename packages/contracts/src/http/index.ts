@@ -3,4 +3,5 @@ export * from './common.ts';
 export * from './explain.ts';
 export * from './masters.ts';
 export * from './pillars.ts';
+export * from './secret-fields.ts';
 export * from './tokens.ts';

@@ -3,6 +3,7 @@ import { int } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
 import { zCollectionId, zEnvName, zMasterId, zMinionId } from '../names.ts';
 import { pageOf, zCursor, zPageLimitText, zTime } from './common.ts';
+import { secretField } from './secret-fields.ts';
 
 const zEnvs = z
   .array(zEnvName)
@@ -35,16 +36,20 @@ export const zMasterView = z.strictObject({
 export const zMasterPage = pageOf(zMasterView);
 
 /** A master's token: shown once, kept nowhere. */
-export const zMasterToken = z.strictObject({ jti: z.string(), token: z.string(), expires_at: zTime });
+export const zMasterToken = z.strictObject({
+  jti: z.string(),
+  token: secretField(z.string()),
+  expires_at: zTime,
+});
 
 /** What a Salt admin needs to connect this master: shown once. */
 export const zMasterCreated = zMasterView.extend({
   token: zMasterToken,
   bridge: z.strictObject({
     redis_user: z.string(),
-    redis_password: z.string(),
+    redis_password: secretField(z.string()),
     /** For `ACL SETUSER <redis_user> …`, or joined with blanks in an aclfile; the password only as its hash. */
-    redis_acl_rules: z.array(z.string()),
+    redis_acl_rules: secretField(z.array(z.string())),
   }),
 });
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
 import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType, zUserSub } from '../names.ts';
 import { pageOf, zCursor, zPageLimit, zTime } from './common.ts';
+import { secretField, secretIfMarked } from './secret-fields.ts';
 
 /**
  * `POST /pillars`. `tgt_id` may be sent as the id of the target; `pillarenv` may be sent and is always overwritten
@@ -10,7 +11,7 @@ import { pageOf, zCursor, zPageLimit, zTime } from './common.ts';
 export const zPillarCreate = z.strictObject({
   tgt_type: zTgtType,
   name: zPillarName,
-  value: zValue,
+  value: secretField(zValue, secretIfMarked),
   is_secret: z.boolean('must be true or false').optional(),
   created_by: zUserSub.optional(),
   /** With tgt_type minion. */
@@ -23,8 +24,8 @@ export const zPillarCreate = z.strictObject({
 });
 export type PillarCreate = z.infer<typeof zPillarCreate>;
 
-/** `PUT /pillars/{pid}` */
-export const zPillarUpdate = z.strictObject({ value: zValue });
+/** `PUT /pillars/{pid}`. A refused value may have been meant for a secret. */
+export const zPillarUpdate = z.strictObject({ value: secretField(zValue, (_, accepted) => !accepted) });
 
 /** `POST /pillars/list`: root and minion pillars only (seed 000). */
 export const zPillarList = z.strictObject({
@@ -44,7 +45,7 @@ export const zPillarView = z.strictObject({
   tgt_id: z.string(),
   pillarenv: z.string(),
   name: z.string(),
-  value: zValue,
+  value: secretField(zValue, secretIfMarked),
   is_secret: z.boolean(),
   created_by: z.string(),
   updated_by: z.string(),
@@ -60,24 +61,24 @@ export type PillarView = z.infer<typeof zPillarView>;
 export const zPillarPage = pageOf(zPillarView);
 
 /** `GET /pillars/{pid}/versions`: oldest first; secrets masked. */
-export const zPillarVersions = z.strictObject({
-  items: z.array(
-    z.strictObject({
-      op: z.enum(['create', 'update', 'delete']),
-      name: z.string(),
-      value: zValue,
-      is_secret: z.boolean(),
-      by: z.string(),
-      at: zTime,
-      clock: int(),
-    }),
-  ),
-});
+export const zPillarVersions = pageOf(
+  z.strictObject({
+    op: z.enum(['create', 'update', 'delete']),
+    name: z.string(),
+    value: secretField(zValue, secretIfMarked),
+    is_secret: z.boolean(),
+    /** Its value is gone for good, and shown as null. */
+    purged: z.boolean(),
+    by: z.string(),
+    at: zTime,
+    clock: int(),
+  }),
+);
 
 /** `POST /pillars/{pid}/reveal` */
 export const zPillarReveal = z.strictObject({
   pid: z.string(),
   name: z.string(),
-  value: zValue,
+  value: secretField(zValue),
   clock: int(),
 });

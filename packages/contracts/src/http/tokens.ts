@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { int } from '../codec.ts';
 import { zUserSub } from '../names.ts';
 import { pageOf, zTime } from './common.ts';
+import { secretField } from './secret-fields.ts';
 
 export const ROLES = ['viewer', 'editor', 'secret-reader', 'admin'] as const;
 export const zRole = z.enum(ROLES, `must be one of ${ROLES.join(', ')}`);
@@ -26,5 +27,5 @@ export const zTokenView = z.strictObject({
 });
 
 /** The token itself: shown once, only its hash is kept. */
-export const zTokenCreated = zTokenView.extend({ token: z.string() });
+export const zTokenCreated = zTokenView.extend({ token: secretField(z.string()) });
 export const zTokenPage = pageOf(zTokenView);

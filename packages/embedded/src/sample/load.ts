@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, masterAclRules, masterRedisUser } from '@colonnade/contracts';
 import { fromPlain, toPlain, type Value } from '@colonnade/value';
 import { Redis } from 'ioredis';
 import type { ApiClient } from '../api-client.ts';
@@ -29,7 +30,7 @@ export async function loadSample(
 ): Promise<Map<string, MasterCredentials>> {
   const credentials = new Map<string, MasterCredentials>();
   for (const { id, envs } of sampleMasters) {
-    credentials.set(id, await keepMaster(dir, id, () => registerMaster(api, id, envs)));
+    credentials.set(id, await keepMaster(dir, id, () => registerOrRenew(api, id, envs)));
   }
   for (const one of sampleCollections) {
     const { parentId, ...rest } = one;
@@ -68,6 +69,24 @@ export async function registerMaster(
     redisAclRules: made.bridge.redis_acl_rules,
     token: made.token.token,
   };
+}
+
+/** A start that was cut off after the registration lost what is shown only once: then it is made anew. */
+async function registerOrRenew(
+  api: ApiClient,
+  id: string,
+  envs: readonly string[],
+): Promise<MasterCredentials> {
+  try {
+    return await registerMaster(api, id, envs);
+  } catch (thrown) {
+    if (!(thrown instanceof ColonnadeError) || thrown.code !== 'already_exists') throw thrown;
+  }
+  const answer = await api.call('POST', `/masters/${id}/tokens`);
+  const { token } = toPlain(answer.value as Value) as { token: string };
+  const redisPassword = randomBytes(32).toString('base64url');
+  const redisAclRules = masterAclRules(id, redisPassword);
+  return { master: id, redisUser: masterRedisUser(id), redisPassword, redisAclRules, token };
 }
 
 /** What an operator does once for each master: its Redis user, with exactly the rights the API named. */

@@ -59,6 +59,7 @@ async function fetchLists(dir: string, env: NodeJS.ProcessEnv): Promise<string[]
   await mkdir(path.join(dir, 'cache', 'archives', 'partial'), { recursive: true });
   const options = [
     `Dir::State=${path.join(dir, 'state')}`,
+    `Dir::State::lists=${path.join(dir, 'state', 'lists')}`,
     `Dir::Cache=${path.join(dir, 'cache')}`,
     'Dir::State::status=/var/lib/dpkg/status',
     // As root, apt would drop to a user that cannot enter a private folder.

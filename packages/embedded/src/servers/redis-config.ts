@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, LIMITS } from '@colonnade/contracts';
 
 export type RedisConfig = {
   dir: string;
@@ -32,6 +32,10 @@ export function redisConfigText({ dir, aclFile, port, unixSocket, maxMemoryMb, e
     'crash-log-enabled no',
     'crash-memcheck-enabled no',
     'slowlog-log-slower-than -1',
+    // What one client may make this server, and mergers, hold: packages/contracts/src/limits.ts has the sums.
+    `proto-max-bulk-len ${LIMITS.redisBulkBytes}`,
+    `client-query-buffer-limit ${LIMITS.redisQueryBufferBytes}`,
+    `maxmemory-clients ${LIMITS.redisClientsBytes}`,
     `maxmemory ${maxMemoryMb}mb`,
     'maxmemory-policy noeviction',
     extra,

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ColonnadeError } from '@colonnade/contracts';
-import type { Child } from './child.ts';
+import type { Child, Exit } from './child.ts';
 
 /** A server process that can be taken away and brought back at the same address. */
 export type RunningServer = AsyncDisposable & {
@@ -12,6 +12,8 @@ export type RunningServer = AsyncDisposable & {
   kill: (signal: NodeJS.Signals) => Promise<void>;
   /** Ends the process, should it run, and starts it anew with the same address, configuration and store. */
   restart: () => Promise<void>;
+  /** Resolves when the process that runs now ends without having been asked to through this object. */
+  endedByItself: () => Promise<Exit>;
 };
 
 const ending: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGKILL', 'SIGINT', 'SIGQUIT', 'SIGABRT']);
@@ -23,20 +25,32 @@ export function superviseServer(
   startAgain: () => Promise<Child>,
 ): RunningServer {
   let child = first;
+  const asked = new WeakSet<Child>();
   return {
     get pid() {
       return child.pid;
     },
     logFile,
     kill: async (signal) => {
+      if (ending.has(signal)) asked.add(child);
       child.signal(signal);
       if (ending.has(signal)) await child.exited;
     },
     restart: async () => {
+      asked.add(child);
       await child.stop();
       child = await startAgain();
     },
+    endedByItself: () => {
+      const watched = child;
+      return new Promise((resolve) => {
+        void watched.exited.then((exit) => {
+          if (!asked.has(watched)) resolve(exit);
+        });
+      });
+    },
     [Symbol.asyncDispose]: async () => {
+      asked.add(child);
       await child.stop();
     },
   };

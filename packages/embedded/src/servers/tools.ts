@@ -1,10 +1,13 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
-import { mkdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { ColonnadeError } from '@colonnade/contracts';
+
+/** No install takes this long. */
+const forgottenMs = 3_600_000;
 
 /** Takes one line of progress for a person to read. */
 export type Report = (text: string) => void;
@@ -27,11 +30,23 @@ export function installerEnv(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 function isWritable(dir: string): boolean {
   try {
-    mkdirSync(dir, { recursive: true });
+    makeDir(dir);
     accessSync(dir, constants.W_OK);
     return true;
   } catch {
     return false;
+  }
+}
+
+/** One folder after the other: Node.js's own recursive way never ends where none can be made, as below /proc. */
+function makeDir(dir: string): void {
+  if (existsSync(dir)) return;
+  makeDir(path.dirname(dir));
+  try {
+    mkdirSync(dir);
+  } catch (error) {
+    // Another process may have made it just now.
+    if (!existsSync(dir)) throw error;
   }
 }
 
@@ -50,12 +65,23 @@ export async function installOnce(dir: string, build: (partial: string) => Promi
   const partial = `${dir}.${randomUUID()}.partial`;
   try {
     await mkdir(partial, { recursive: true });
+    await dropForgotten(dir);
     await build(partial);
     await rename(partial, dir).catch((error: unknown) => {
       if (!existsSync(dir)) throw error;
     });
   } finally {
     await rm(partial, { recursive: true, force: true });
+  }
+}
+
+/** Half-made folders of runs that were killed; one being made is younger. */
+async function dropForgotten(dir: string): Promise<void> {
+  for (const name of await readdir(path.dirname(dir))) {
+    if (!name.startsWith(`${path.basename(dir)}.`) || !name.endsWith('.partial')) continue;
+    const file = path.join(path.dirname(dir), name);
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Date.now() }));
+    if (Date.now() - mtimeMs > forgottenMs) await rm(file, { recursive: true, force: true });
   }
 }
 

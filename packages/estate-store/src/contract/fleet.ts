@@ -3,6 +3,30 @@ import { test } from 'node:test';
 import * as h from './harness.ts';
 
 export function testFleet(create: h.CreateHarness): void {
+  test('a batch can require that a token is an admin, there and not expired', async () => {
+    await h.withStore(create, async (store) => {
+      const admin = { roles: ['viewer', 'admin'] } as const;
+      await h.writeTick(
+        store,
+        h.putToken('a', admin),
+        h.putToken('b', admin),
+        h.putToken('old', { ...admin, expiresAtMs: h.NOW_MS }),
+        h.putToken('v'),
+      );
+      const drop = (id: string, by: string) =>
+        store.write(
+          h.batch([
+            { kind: 'token.requireAdmin', id: by },
+            { kind: 'token.delete', id, expect: undefined },
+          ]),
+        );
+      for (const by of ['old', 'v', 'none']) await h.assertRefused(drop('a', by), 'conflict', by);
+      const outcomes = await Promise.allSettled([drop('a', 'b'), drop('b', 'a')]);
+      h.assertOneWins(outcomes, 'conflict');
+      assert.deepEqual((await store.listTokens()).length, 3);
+    });
+  });
+
   test('a master is put, changed and deleted', async () => {
     await h.withStore(create, async (store) => {
       const tick = await h.writeTick(store, h.putMaster('m1'));

@@ -165,6 +165,11 @@ export async function dump(store: EstateStore): Promise<unknown> {
   };
 }
 
+/** For `JSON.stringify`, which takes no bigint. */
+export function showBigint(_key: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}
+
 /** Waits until the question is answered with something; the limit is generous, since machines are busy. */
 export async function waitFor<T>(ask: () => Promise<T | undefined>, limitMs = 10_000): Promise<T> {
   const deadline = performance.now() + limitMs;

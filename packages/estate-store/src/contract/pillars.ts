@@ -33,10 +33,15 @@ export function testPillars(create: h.CreateHarness): void {
       assert.equal(await store.getPillar('p1'), undefined);
       assert.equal(await store.findPillar('root', 'root', 'p1', 'base'), undefined);
       assert.deepEqual(await store.listVersions('p1'), [
-        { ...expected, op: 'create' },
-        { ...updated, op: 'update' },
-        { ...updated, updatedBy: 'eve', updatedAtMs: h.NOW_MS + 9, tick: 3, op: 'delete' },
+        { ...expected, op: 'create', purged: false },
+        { ...updated, op: 'update', purged: false },
+        { ...updated, updatedBy: 'eve', updatedAtMs: h.NOW_MS + 9, tick: 3, op: 'delete', purged: false },
       ]);
+      const opsAfter = async (after: number, limit: number) =>
+        (await store.listVersions('p1', { after, limit })).map((version) => version.op);
+      assert.deepEqual(await opsAfter(0, 2), ['create', 'update']);
+      assert.deepEqual(await opsAfter(2, 2), ['delete']);
+      assert.deepEqual(await opsAfter(3, 2), []);
     });
   });
 

@@ -10,8 +10,9 @@ import {
   putMaster,
   putMinion,
   putToken,
+  requireAdmin,
 } from './mutations-fleet.ts';
-import { createPillar, deletePillar, updatePillar } from './mutations-pillar.ts';
+import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { StoredValue } from './stored-value.ts';
 import type { Group, Tx } from './transaction.ts';
 
@@ -79,6 +80,7 @@ const APPLY: {
   'pillar.create': createPillar,
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
+  'pillar.purgeHistory': purgeHistory,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
@@ -87,6 +89,7 @@ const APPLY: {
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,
+  'token.requireAdmin': requireAdmin,
 };
 
 async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {

@@ -52,7 +52,9 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     table: 'versions',
     key: INDEX.version,
     toRow: documents.toVersion,
-    toDocument: (row) => ({ ...documents.fromPillar(row, packStoredValue(row.value)), op: row.op }),
+    toDocument: ({ op, purged, ...row }) => ({
+      ...{ ...documents.fromPillar(row, packStoredValue(row.value)), op, purged },
+    }),
   },
   outbox: {
     table: 'outbox',

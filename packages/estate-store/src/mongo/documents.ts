@@ -34,7 +34,8 @@ export type PillarDocument = StoredValue & {
   tick: Long;
 };
 
-export type VersionDocument = PillarDocument & { op: PillarVersion['op'] };
+/** Of a purged version everything is kept but its value, which is null. */
+export type VersionDocument = PillarDocument & { op: PillarVersion['op']; purged: boolean };
 
 /** Read with `promoteValues: false`, so that the kinds of numbers are seen. */
 export function toPillar(found: Partial<PillarDocument>): PillarRecord {
@@ -58,7 +59,7 @@ export function toPillar(found: Partial<PillarDocument>): PillarRecord {
 }
 
 export function toVersion(document: VersionDocument): PillarVersion {
-  return { ...toPillar(document), op: document.op };
+  return { ...toPillar(document), op: document.op, purged: document.purged };
 }
 
 export function fromPillar(record: Omit<PillarRecord, 'value'>, value: StoredValue): PillarDocument {

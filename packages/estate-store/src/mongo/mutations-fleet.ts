@@ -1,9 +1,10 @@
 import { minionEnv } from '@colonnade/contracts';
 import type { Collection, Document, Long } from 'mongodb';
 import type { Expect, Mutation } from '../port.ts';
+import { checkAdmin } from '../rules/admin.ts';
 import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
 import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
-import { fromMaster, fromMinion, fromToken, minionKey, toNumber } from './documents.ts';
+import { fromMaster, fromMinion, fromToken, minionKey, toNumber, toToken } from './documents.ts';
 import { INDEX } from './schema.ts';
 import type { Tx } from './transaction.ts';
 
@@ -64,6 +65,12 @@ export async function deleteToken(tx: Tx, { id, expect }: Of<'token.delete'>): P
   checkDeletable(expect);
   await checkExpected(tx, tx.tables.tokens, 'token', id, expect);
   await tx.tables.tokens.deleteOne({ _id: id }, tx.within);
+}
+
+/** @throws ColonnadeError conflict: the token is gone, expired or no admin's */
+export async function requireAdmin(tx: Tx, { id }: Of<'token.requireAdmin'>): Promise<void> {
+  const found = await tx.tables.tokens.findOne({ _id: id }, tx.within);
+  checkAdmin(found === null ? undefined : toToken(found), tx.atMs);
 }
 
 type Keyed = Document & { _id: string };

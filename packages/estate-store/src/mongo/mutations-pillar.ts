@@ -1,5 +1,5 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import { Long } from 'mongodb';
+import { type Filter, Long } from 'mongodb';
 import type { Mutation } from '../port.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
@@ -10,15 +10,15 @@ import {
   neededTarget,
   twinExists,
 } from '../rules/pillar-target.ts';
-import { fromPillar, minionKey, type PillarDocument, toNumber } from './documents.ts';
+import { fromPillar, minionKey, type PillarDocument, toNumber, type VersionDocument } from './documents.ts';
 import { brokenKey } from './errors.ts';
 import { INDEX } from './schema.ts';
 import type { StoredValue } from './stored-value.ts';
-import type { Tx } from './transaction.ts';
+import { flush, type Tx } from './transaction.ts';
 
 /** @throws ColonnadeError conflict (pid used before) | already_exists | not_found | unknown_minion | bad_request */
 export async function createPillar(tx: Tx, { record }: PillarCreate<StoredValue>): Promise<void> {
-  checkPidUnused(await isPidGone(tx, record.pid));
+  checkPidUnused(await hasVersions(tx, record.pid));
   await checkTarget(tx, record);
   const { by, atMs, tick } = tx;
   const written = { createdBy: by, updatedBy: by, createdAtMs: atMs, updatedAtMs: atMs, tick };
@@ -40,12 +40,15 @@ export async function updatePillar(tx: Tx, mutation: PillarUpdate<StoredValue>):
   const { pid, expectTick, value, isSecret } = mutation;
   const set = { ...value, is_secret: isSecret, ...writtenBy(tx) };
   const unset = { [Object.hasOwn(value, 'value') ? 'value_json' : 'value']: true };
-  const document = await tx.tables.pillars.findOneAndUpdate(
+  const found = await tx.tables.pillars.findOneAndUpdate(
     whichPillar(pid, expectTick),
     { $set: set, $unset: unset } as object,
-    { ...tx.within, hint: INDEX.pillarPid, returnDocument: 'after' },
+    { ...tx.within, hint: INDEX.pillarPid, returnDocument: 'before' },
   );
-  keepVersion(tx, document ?? (await refuse(tx, pid, expectTick)), 'update');
+  const before = found ?? (await refuse(tx, pid, expectTick));
+  if (isSecret && !before.is_secret) await purgeVersions(tx, { pid, is_secret: false });
+  const { value: _value, value_json: _text, ...rest } = before as PillarDocument & Record<string, unknown>;
+  keepVersion(tx, { ...rest, ...set } as PillarDocument, 'update');
 }
 
 /** @throws ColonnadeError not_found | precondition_failed */
@@ -56,6 +59,23 @@ export async function deletePillar(
   const options = { ...tx.within, hint: INDEX.pillarPid };
   const document = await tx.tables.pillars.findOneAndDelete(whichPillar(pid, expectTick), options);
   keepVersion(tx, { ...(document ?? (await refuse(tx, pid, expectTick))), ...writtenBy(tx) }, 'delete');
+}
+
+/** @throws ColonnadeError not_found when there never was such a pillar */
+export async function purgeHistory(
+  tx: Tx,
+  { pid }: Extract<Mutation, { kind: 'pillar.purgeHistory' }>,
+): Promise<void> {
+  if (!(await hasVersions(tx, pid))) throw new ColonnadeError('not_found', 'no such pillar');
+  const pillar = await tx.tables.pillars.findOne({ pid }, { ...tx.within, hint: INDEX.pillarPid });
+  await purgeVersions(tx, pillar === null ? { pid } : { pid, tick: { $ne: pillar.tick } });
+}
+
+/** Takes the values out of the documents; where the server keeps older copies of them is not ours to say. */
+async function purgeVersions(tx: Tx, which: Filter<VersionDocument>): Promise<void> {
+  await flush(tx);
+  const purged = { $set: { value: null, purged: true }, $unset: { value_json: true } } as object;
+  await tx.tables.versions.updateMany(which, purged, { ...tx.within, hint: INDEX.version });
 }
 
 function whichPillar(pid: string, expectTick: number | undefined) {
@@ -76,12 +96,12 @@ async function refuse(tx: Tx, pid: string, expectTick: number | undefined): Prom
 function keepVersion(tx: Tx, document: PillarDocument, op: 'create' | 'update' | 'delete'): void {
   const { _id, ...rest } = document;
   // Without its `_id`, the driver makes a new one for the version.
-  tx.appended.versions.push({ ...rest, op } as never);
+  tx.appended.versions.push({ ...rest, op, purged: false } as never);
   tx.change(`scope:${document.pillarenv}`);
 }
 
 /** Versions remember the pids that are gone. */
-async function isPidGone({ tables, within, appended }: Tx, pid: string): Promise<boolean> {
+async function hasVersions({ tables, within, appended }: Tx, pid: string): Promise<boolean> {
   if (appended.versions.some((version) => version.pid === pid)) return true;
   return (await tables.versions.findOne({ pid }, { ...within, hint: INDEX.version })) !== null;
 }

@@ -1,5 +1,5 @@
 import { LIMITS, type TgtType } from '@colonnade/contracts';
-import type { Document } from 'mongodb';
+import { type Document, Long } from 'mongodb';
 import type {
   CollectionRecord,
   EstateStore,
@@ -64,9 +64,15 @@ function listIndex({ tgtId, pillarenv, name }: PillarFilter) {
   return name === undefined ? INDEX.pillarPid : INDEX.pillarName;
 }
 
-export async function listVersions(tables: Tables, within: Within, pid: string): Promise<PillarVersion[]> {
-  const options = { ...within, hint: INDEX.version, sort: { tick: 1 } } as const;
-  return (await tables.versions.find({ pid }, options).toArray()).map(documents.toVersion);
+export async function listVersions(
+  tables: Tables,
+  within: Within,
+  pid: string,
+  page: { after: number; limit: number } = { after: 0, limit: 0 },
+): Promise<PillarVersion[]> {
+  const wanted = { pid, tick: { $gt: Long.fromNumber(page.after) } };
+  const options = { ...within, hint: INDEX.version, sort: { tick: 1 }, limit: page.limit } as const;
+  return (await tables.versions.find(wanted, options).toArray()).map(documents.toVersion);
 }
 
 export async function readCollection(tables: Tables, within: Within, id: string) {

@@ -11,14 +11,13 @@ export type RoleCommand = {
 type Actions = Partial<Record<keyof Tables, readonly string[]>>;
 
 const ALL = ['find', 'insert', 'update', 'remove'];
-/** History is added to, and nothing in it is changed. */
-const APPEND = ['find', 'insert'];
 const QUEUE = ['find', 'insert', 'remove'];
+/** Of history too: values are purged, versions never removed. */
 const KEEP = ['find', 'insert', 'update'];
 
 const API: Actions = {
   ...{ pillars: ALL, collections: ALL, masters: ALL, minions: ALL, tokens: ALL, writers: ALL },
-  ...{ versions: APPEND, outbox: QUEUE, changes: QUEUE, answers: KEEP, leases: KEEP, meta: KEEP },
+  ...{ versions: KEEP, outbox: QUEUE, changes: QUEUE, answers: KEEP, leases: KEEP, meta: KEEP },
 };
 
 const READ = ['find'];

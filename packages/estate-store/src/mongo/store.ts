@@ -91,7 +91,7 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     getPillar: (pid) => use(() => reads.readPillar(tables, limit, pid)),
     findPillar: (...key) => use(() => reads.findPillar(tables, limit, ...key)),
     listPillars: (filter, page) => use(() => reads.listPillars(tables, limit, filter, page)),
-    listVersions: (pid) => use(() => reads.listVersions(tables, limit, pid)),
+    listVersions: (pid, page) => use(() => reads.listVersions(tables, limit, pid, page)),
     getCollection: (id) => use(() => reads.readCollection(tables, limit, id)),
     listCollections: () => use(() => reads.listCollections(tables, limit)),
     getBranch: (id) =>

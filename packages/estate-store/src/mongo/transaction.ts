@@ -90,7 +90,11 @@ async function openGroup(connection: Connection, session: ClientSession): Promis
 }
 
 /** Writes what was appended; called also by a job that reads it. */
-export async function flush({ tables, within, appended }: Group): Promise<void> {
+export async function flush({
+  tables,
+  within,
+  appended,
+}: Pick<Group, 'tables' | 'within' | 'appended'>): Promise<void> {
   const { versions, outbox, changes } = appended;
   if (versions.length > 0) await tables.versions.insertMany(versions.splice(0), within);
   if (outbox.length > 0) await tables.outbox.insertMany(outbox.splice(0), within);

@@ -10,8 +10,9 @@ import {
   putMaster,
   putMinion,
   putToken,
+  requireAdmin,
 } from './mutations-fleet.ts';
-import { createPillar, deletePillar, updatePillar } from './mutations-pillar.ts';
+import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
 
@@ -65,6 +66,7 @@ const APPLY: {
   'pillar.create': createPillar,
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
+  'pillar.purgeHistory': purgeHistory,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
@@ -73,6 +75,7 @@ const APPLY: {
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,
+  'token.requireAdmin': requireAdmin,
 };
 
 function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {

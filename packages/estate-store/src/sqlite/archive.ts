@@ -91,8 +91,8 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     toRow: rows.toVersion,
     insert: (db, row) =>
       db.run(
-        `INSERT INTO pillar_versions (${rows.PILLAR_FIELDS}, tick, op) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-        ...[...pillarColumns(row), row.op],
+        `INSERT INTO pillar_versions (${rows.PILLAR_FIELDS}, tick, op, purged) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        ...[...pillarColumns(row), row.op, row.purged ? 1 : 0],
       ),
   },
   outbox: {

@@ -18,7 +18,11 @@ export function migrate(db: Db, options: { newIncarnation: boolean }): void {
       if (index >= from) db.exec(sql);
     }
     if (from === 0) {
-      db.run('INSERT INTO meta VALUES (1, ?, ?, 0, 0)', SCHEMA_VERSION, randomUUID());
+      db.run(
+        'INSERT INTO meta (id, schema_version, incarnation, tick, changes_floor) VALUES (1, ?, ?, 0, 0)',
+        SCHEMA_VERSION,
+        randomUUID(),
+      );
     } else {
       db.run('UPDATE meta SET schema_version = ?', SCHEMA_VERSION);
       if (options.newIncarnation) renewIncarnation(db);

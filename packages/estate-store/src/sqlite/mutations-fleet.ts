@@ -1,8 +1,9 @@
 import { minionEnv } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
+import { checkAdmin } from '../rules/admin.ts';
 import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
 import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
-import { writeList } from './rows.ts';
+import { type TokenRow, toToken, writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
@@ -81,6 +82,12 @@ export function deleteToken(tx: Tx, { id, expect }: Of<'token.delete'>): void {
   checkDeletable(expect);
   checkExpect('token', tickOf(tx, 'SELECT tick FROM tokens WHERE id = ?', id), expect);
   tx.db.run('DELETE FROM tokens WHERE id = ?', id);
+}
+
+/** @throws ColonnadeError conflict: the token is gone, expired or no admin's */
+export function requireAdmin({ db, atMs }: Tx, { id }: Of<'token.requireAdmin'>): void {
+  const row = db.get<TokenRow>('SELECT * FROM tokens WHERE id = ?', id);
+  checkAdmin(row && toToken(row), atMs);
 }
 
 function tickOf({ db }: Tx, sql: string, ...key: string[]): { tick: number } | undefined {

@@ -1,3 +1,4 @@
+import { ColonnadeError } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
@@ -31,6 +32,7 @@ export function createPillar(tx: Tx, { record }: PillarCreate<string>): void {
 /** @throws ColonnadeError not_found | precondition_failed */
 export function updatePillar(tx: Tx, { pid, expectTick, value, isSecret }: PillarUpdate<string>): void {
   const pillar = findPillarRow(tx, pid, expectTick);
+  if (isSecret && pillar.is_secret === 0) purgeVersions(tx, pid, 'is_secret = 0');
   tx.db.run(
     'UPDATE pillars SET value = ?, is_secret = ?, updated_by = ?, updated_at_ms = ?, tick = ? WHERE pid = ?',
     ...[value, isSecret ? 1 : 0, tx.by, tx.atMs, tx.tick, pid],
@@ -57,13 +59,24 @@ export function deletePillar(
   tx.change(`scope:${pillar.pillarenv}`);
 }
 
-function findPillarRow(tx: Tx, pid: string, expectTick: number | undefined): { pillarenv: string } {
-  const row = tx.db.get<Pick<PillarRow, 'pillarenv' | 'tick'>>(
-    'SELECT pillarenv, tick FROM pillars WHERE pid = ?',
-    pid,
-  );
+/** @throws ColonnadeError not_found when there never was such a pillar */
+export function purgeHistory(tx: Tx, { pid }: Extract<Mutation, { kind: 'pillar.purgeHistory' }>): void {
+  if (!isPidUsed(tx, pid)) throw new ColonnadeError('not_found', 'no such pillar');
+  purgeVersions(tx, pid, 'tick NOT IN (SELECT tick FROM pillars p WHERE p.pid = pillar_versions.pid)');
+}
+
+/** Also when nothing is left to purge: a purge that is asked for again scrubs the file again. */
+function purgeVersions({ db, tick }: Tx, pid: string, which: string): void {
+  db.run(`UPDATE pillar_versions SET value = 'null', purged = 1 WHERE pid = ? AND ${which}`, pid);
+  db.run('UPDATE meta SET purge_tick = ?', tick);
+}
+
+type Found = Pick<PillarRow, 'pillarenv' | 'is_secret' | 'tick'>;
+
+function findPillarRow(tx: Tx, pid: string, expectTick: number | undefined): Found {
+  const row = tx.db.get<Found>('SELECT pillarenv, is_secret, tick FROM pillars WHERE pid = ?', pid);
   checkExpect('pillar', row, expectTick);
-  return row as Pick<PillarRow, 'pillarenv'>;
+  return row as Found;
 }
 
 /** Every change leaves the full row as it was right after it (a delete: the last contents, and who deleted). */

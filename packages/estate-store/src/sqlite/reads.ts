@@ -47,13 +47,14 @@ export function listPillars(db: Db, filter: PillarFilter, page: PageAsk): Page<P
   return cutPage(found.map(rows.toPillar), page.limit, ({ pid }) => pid);
 }
 
-export function listVersions(db: Db, pid: string): readonly PillarVersion[] {
-  return db
-    .all<Parameters<typeof rows.toVersion>[0]>(
-      'SELECT * FROM pillar_versions WHERE pid = ? ORDER BY tick',
-      pid,
-    )
-    .map(rows.toVersion);
+export function listVersions(
+  db: Db,
+  pid: string,
+  page: { after: number; limit: number } = { after: 0, limit: -1 },
+): readonly PillarVersion[] {
+  const sql = 'SELECT * FROM pillar_versions WHERE pid = ? AND tick > ? ORDER BY tick LIMIT ?';
+  const found = db.all<Parameters<typeof rows.toVersion>[0]>(sql, pid, page.after, page.limit);
+  return found.map(rows.toVersion);
 }
 
 export function readCollection(db: Db, id: string): CollectionRecord | undefined {

@@ -54,8 +54,8 @@ export function toPillar(row: PillarRow): PillarRecord {
   };
 }
 
-export function toVersion(row: PillarRow & { op: PillarVersion['op'] }): PillarVersion {
-  return { ...toPillar(row), op: row.op };
+export function toVersion(row: PillarRow & { op: PillarVersion['op']; purged: number }): PillarVersion {
+  return { ...toPillar(row), op: row.op, purged: row.purged === 1 };
 }
 
 export type CollectionRow = {

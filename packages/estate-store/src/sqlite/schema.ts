@@ -123,6 +123,11 @@ export const MIGRATIONS: readonly string[] = [
     expires_at_ms INTEGER NOT NULL
   ) STRICT;
   `,
+  // purged: the value is gone for good. purge_tick: the last purge whose remains may still be in the file; 0: none.
+  `
+  ALTER TABLE pillar_versions ADD COLUMN purged INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE meta ADD COLUMN purge_tick INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The schema this program reads and writes. */

@@ -83,7 +83,7 @@ function createReading({ read }: ReadConnection): Reading {
     findPillar: async (tgtType, tgtId, name, pillarenv) =>
       read((db) => reads.findPillar(db, tgtType, tgtId, name, pillarenv)),
     listPillars: async (filter, page) => read((db) => reads.listPillars(db, filter, page)),
-    listVersions: async (pid) => read((db) => reads.listVersions(db, pid)),
+    listVersions: async (pid, page) => read((db) => reads.listVersions(db, pid, page)),
     getCollection: async (id) => read((db) => reads.readCollection(db, id)),
     listCollections: async () => read((db) => reads.listCollections(db)),
     getBranch: async (id) => read((db) => reads.readBranch(db, id)),

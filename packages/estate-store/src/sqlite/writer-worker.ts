@@ -13,6 +13,10 @@ const send = (reply: Reply) => port.postMessage(reply);
 let queue: QueuedJob[] = [];
 let closing = false;
 let scheduled = false;
+let scrubTimer: NodeJS.Timeout | undefined;
+
+/** Between two tries to remove the remains of a purge, milliseconds. */
+const SCRUB_AGAIN_MS = 5000;
 
 function start(): Writer | undefined {
   try {
@@ -27,6 +31,7 @@ function start(): Writer | undefined {
 
 const writer = start();
 if (writer === undefined) port.close();
+else scrub(writer);
 
 port.on('message', (request: Request) => {
   if (request === 'close') closing = true;
@@ -49,11 +54,19 @@ function runQueue(): void {
   if (queue.length > 0) {
     const { replies, rest } = writer.commitGroup(queue);
     queue = rest;
+    // Before the answers: who hears that a value is purged finds nothing of it.
+    scrub(writer);
     for (const reply of replies) send(reply);
   }
   if (queue.length > 0) schedule();
   else if (closing) {
+    clearTimeout(scrubTimer);
     writer.close();
     port?.close();
   }
+}
+
+function scrub(open: Writer, again = false): void {
+  if (again) scrubTimer = undefined;
+  if (!open.scrub(again)) scrubTimer ??= setTimeout(scrub, SCRUB_AGAIN_MS, open, true);
 }

@@ -5,12 +5,15 @@ import { packError, toStoreError } from './errors.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
+import { createScrubber } from './scrub.ts';
 
 export type QueuedJob = Exclude<Request, 'close'>;
 
 export type Writer = {
   /** Runs as many of the jobs as fit one short transaction; the replies hold only after the commit they report. */
   commitGroup(jobs: readonly QueuedJob[]): { replies: Reply[]; rest: QueuedJob[] };
+  /** Removes the remains of purged values. @returns false when it must be tried again */
+  scrub(again: boolean): boolean;
   close(): void;
 };
 
@@ -21,8 +24,10 @@ const JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Opens the one connection that writes, and migrates. Blocking: belongs off the event loop. */
 export function openWriter(options: WriterOptions): Writer {
   const db = openForWriting(options);
+  const scrubber = createScrubber(db, options.busyTimeoutMs);
   return {
     commitGroup: (jobs) => commitGroup(db, jobs, options.changeTicksKept),
+    scrub: scrubber.run,
     close: () => db.close(),
   };
 }
@@ -44,6 +49,7 @@ export function openForWriting(options: Omit<WriterOptions, 'changeTicksKept'>):
 function setUp(db: Db, { busyTimeoutMs, maxBytes }: Pick<WriterOptions, 'busyTimeoutMs' | 'maxBytes'>): void {
   enableWal(db, Date.now() + busyTimeoutMs);
   db.exec('PRAGMA synchronous = FULL');
+  db.exec('PRAGMA secure_delete = ON');
   db.exec(`PRAGMA journal_size_limit = ${JOURNAL_LIMIT_BYTES}`);
   if (maxBytes === undefined) return;
   const pageBytes = db.get<{ page_size: number }>('PRAGMA page_size')?.page_size ?? 4096;
@@ -70,7 +76,8 @@ type Outcome = { replies: Reply[]; rest: QueuedJob[] };
 /**
  * One SQLite transaction for several jobs: with synchronous=FULL a commit waits for the disk, and that wait is
  * shared. Each job has its savepoint, so a refusal undoes that job alone. A fault of the store undoes the group,
- * and its jobs are tried once more, one by one, so that only those that cannot be written fail.
+ * and its jobs are tried once more, one by one, so that only those that cannot be written fail. When the file is
+ * locked, all of them fail at once: each would wait as long for the same lock, one after the other.
  */
 function commitGroup(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number): Outcome {
   let replies: Reply[] = [];
@@ -84,7 +91,7 @@ function commitGroup(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number
     }
   } catch (thrown) {
     rollBack(db);
-    if (jobs.length > 1) return commitSingly(db, jobs, changeTicksKept);
+    if (jobs.length > 1 && !isLocked(thrown)) return commitSingly(db, jobs, changeTicksKept);
     replies = failAll(jobs, thrown);
     return { replies, rest: [] };
   }
@@ -96,6 +103,11 @@ function commitGroup(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number
     replies = failAll(taken, thrown);
   }
   return { replies, rest: jobs.slice(taken.length) };
+}
+
+function isLocked(thrown: unknown): boolean {
+  const code = ((thrown as { errcode?: number }).errcode ?? 0) % 256;
+  return code === 5 || code === 6;
 }
 
 function commitSingly(db: Db, jobs: readonly QueuedJob[], changeTicksKept: number): Outcome {

@@ -7,6 +7,7 @@ export const PERMISSIONS = [
   'metrics:read',
   'pillar:write',
   'pillar:salt-control',
+  'pillar:purge-history',
   'secret:reveal',
   'collection:write',
   'collection:assign-owner',

@@ -1,14 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import { type Call, ColonnadeError, LIMITS, startCall } from '@colonnade/contracts';
+import type { AuditPlugin } from '@colonnade/audit';
+import { type Call, ColonnadeError, type ErrorCode, LIMITS, startCall } from '@colonnade/contracts';
 import type { EstateStore } from '@colonnade/estate-store';
 import type { OpsRoute } from '@colonnade/service-kit';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import type { AuditPlugin } from '../audit.ts';
 import { authenticate, type Principal } from '../auth/authenticate.ts';
+import type { DenialLimit } from '../auth/denial-limit.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import type { Events } from '../events.ts';
 import { isJsonBody, parseBody } from './body.ts';
+import { limitDenials } from './deny.ts';
 import { fromHttpError } from './foreign-errors.ts';
 import { writeProblem } from './problem.ts';
 import type { Method, Route } from './route.ts';
@@ -20,11 +22,12 @@ declare module 'fastify' {
     denial: ColonnadeError | undefined;
     call: Call;
     startedMs: number;
+    /** The code of the problem it was answered with. */
+    problemCode: ErrorCode | undefined;
   }
   interface FastifyContextConfig {
     /** Absent: nobody may (deny by default). */
     permission?: Permission | 'anonymous';
-    recorded?: boolean;
   }
 }
 
@@ -34,42 +37,66 @@ export type AppOptions = {
   /** Liveness, readiness, metrics. */
   opsRoutes: readonly OpsRoute[];
   metricsAnonymous: boolean;
+  denials: DenialLimit;
   audit: AuditPlugin;
+  /** Proxies whose X-Forwarded-For counts. */
+  trustedProxies: string | undefined;
   events: Events;
   requestBudgetMs: number;
 };
 
 /** The HTTP side: one parser, one error handler, one place where access is decided. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const { events } = options;
   const app = fastify({
     logger: false,
     genReqId: () => randomUUID(),
     bodyLimit: LIMITS.httpBodyBytes,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 30_000,
+    trustProxy: options.trustedProxies ?? false,
     routerOptions: { maxParamLength: 1024 },
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
     frameworkErrors: (error, request, reply) =>
-      sendError(events, error, request as FastifyRequest, reply as FastifyReply),
+      sendError(options, error, request as FastifyRequest, reply as FastifyReply),
     clientErrorHandler: answerBrokenRequest,
   });
   acceptJsonOnly(app);
+  addHooks(app, options);
+  app.setErrorHandler(
+    options.audit.errorHandler((error, request, reply) => sendError(options, error, request, reply)),
+  );
+  app.setNotFoundHandler((request, reply) => {
+    throw noRoute(app, request, reply);
+  });
+  for (const route of options.routes) registerRoute(app, route);
+  for (const route of options.opsRoutes) registerOpsRoute(app, route, options.metricsAnonymous);
+  return app;
+}
+
+/** In this order: who is it, begin the record, may he; the record's end comes before the answer. */
+function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('principal', undefined);
   app.decorateRequest('denial', undefined);
   app.decorateRequest('startedMs', 0);
+  app.decorateRequest('problemCode', undefined);
   app.addHook('onRequest', (request) => identify(options, request));
   options.audit.register(app);
   app.addHook('onRequest', async (request) => authorise(request));
+  let closing = false;
+  app.addHook('preClose', async () => {
+    closing = true;
+  });
   app.addHook('onSend', async (_request, reply) => {
     reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+    // A kept connection would hold up the end until the client lets go of it.
+    if (closing) reply.header('connection', 'close');
   });
   app.addHook('onResponse', async (request, reply) => {
     const { method, id, routeOptions, startedMs } = request;
     const durationMs = performance.now() - startedMs;
-    events.answered({
+    options.events.answered({
       method,
       route: routeOptions.url ?? 'none',
       status: reply.statusCode,
@@ -77,13 +104,6 @@ export function createApp(options: AppOptions): FastifyInstance {
       requestId: id,
     });
   });
-  app.setErrorHandler((error, request, reply) => sendError(events, error, request, reply));
-  app.setNotFoundHandler((request, reply) => {
-    throw noRoute(app, request, reply);
-  });
-  for (const route of options.routes) registerRoute(app, route);
-  for (const route of options.opsRoutes) registerOpsRoute(app, route, options.metricsAnonymous);
-  return app;
 }
 
 function acceptJsonOnly(app: FastifyInstance): void {
@@ -128,11 +148,11 @@ function authorise(request: FastifyRequest): void {
 }
 
 function registerRoute(app: FastifyInstance, route: Route): void {
-  const { method, url, permission, recorded } = route;
+  const { method, url, permission, audit } = route;
   app.route({
     method,
     url,
-    config: { permission, recorded },
+    config: { permission, audit },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
       return route.run(request, reply, request.principal, request.call);
@@ -145,7 +165,7 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
   app.route({
     method: 'GET',
     url: route.path,
-    config: { permission: open ? 'anonymous' : 'metrics:read', recorded: false },
+    config: { permission: open ? 'anonymous' : 'metrics:read' },
     handler: async (_request, reply) => {
       const answer = await route.answer();
       reply.code(answer.status).header('content-type', answer.contentType);
@@ -158,14 +178,20 @@ const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): ColonnadeError {
   const path = request.url.split('?', 1)[0] ?? '/';
-  const allowed = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
+  const allowed: string[] = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
   if (allowed.length === 0) return new ColonnadeError('not_found', 'there is no such path');
+  if (allowed[0] === 'GET') allowed.splice(1, 0, 'HEAD');
   reply.header('allow', allowed.join(', '));
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
 }
 
-function sendError(events: Events, thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
-  const error = fromHttpError(thrown);
+function sendError(
+  { denials, events }: AppOptions,
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error = limitDenials(denials, events, fromHttpError(thrown), request, reply);
   request.problemCode = error.code;
   if (error.code === 'internal') events.faulted({ requestId: request.id, error: thrown });
   void reply.send(writeProblem(reply, error, request.id));

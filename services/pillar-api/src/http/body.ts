@@ -20,10 +20,11 @@ const CODES: Readonly<Record<ValueErrorCode, ErrorCode>> = {
 
 /**
  * Parses the bytes of a request body strictly; integers, floats and text stay what they are.
+ * @returns undefined for no bytes: whether a body is needed is the route's business
  * @throws ColonnadeError `bad_request`, `too_large`, `value_invalid`, with the place of the fault in its cause
  */
-export function parseBody(bytes: Buffer): ParsedBody {
-  if (bytes.length === 0) throw new ColonnadeError('bad_request', 'the body is empty');
+export function parseBody(bytes: Buffer): ParsedBody | undefined {
+  if (bytes.length === 0) return undefined;
   try {
     const tree = parseValue(bytes, { maxDepth: LIMITS.messageDepth, maxBytes: LIMITS.httpBodyBytes });
     return { tree, sha256: createHash('sha256').update(bytes).digest('hex') };

@@ -1,6 +1,6 @@
 import { ColonnadeError, LIMITS } from '@colonnade/contracts';
 
-export const DEFAULT_PAGE_ROWS = 100;
+const DEFAULT_PAGE_ROWS = 100;
 
 const PREFIX = 'c1:';
 

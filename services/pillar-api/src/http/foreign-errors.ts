@@ -17,7 +17,7 @@ const FASTIFY: Readonly<Record<string, () => ColonnadeError>> = {
 /** Turns anything a handler or Fastify throws into our error; total. */
 export function fromHttpError(thrown: unknown): ColonnadeError {
   if (thrown instanceof ColonnadeError) return thrown;
-  const { code, statusCode } = thrown as { code?: unknown; statusCode?: unknown };
+  const { code, statusCode } = (thrown ?? {}) as { code?: unknown; statusCode?: unknown };
   const known = typeof code === 'string' ? FASTIFY[code] : undefined;
   if (known !== undefined) return known();
   if (typeof statusCode === 'number' && statusCode >= 400 && statusCode < 500) {

@@ -36,9 +36,11 @@ export const PROBLEMS: Readonly<Record<ErrorCode, Row>> = {
   key_not_configured: { status: 500, title: 'PillarEncryptionKeyNotConfigured' },
   kid_unknown: { status: 500, title: 'Sealed with an unknown key' },
   decrypt_failed: { status: 500, title: 'Cannot be opened' },
+  audit_unavailable: { status: 500, title: 'Cannot be put on record' },
   misconfigured: { status: 500, title: 'Misconfigured' },
   internal: { status: 500, title: 'Internal fault' },
   overloaded: { status: 503, title: 'Overloaded' },
+  duplicate: { status: 500, title: 'A message id was used twice' },
   kms_unavailable: { status: 503, title: 'Key service unavailable' },
   bus_unavailable: { status: 503, title: 'Bus unavailable' },
   redis_unavailable: { status: 503, title: 'Redis unavailable' },
@@ -76,6 +78,6 @@ export function writeProblem(reply: FastifyReply, error: ColonnadeError, request
   for (const header of ['etag', 'location', 'content-length']) reply.removeHeader(header);
   reply.code(PROBLEMS[error.code].status).header('content-type', PROBLEM_MEDIA_TYPE);
   if (error.code === 'unauthorized') reply.header('www-authenticate', 'Bearer realm="colonnade"');
-  if (error.retryable) reply.header('retry-after', RETRY_AFTER_S);
+  if (error.retryable && !reply.hasHeader('retry-after')) reply.header('retry-after', RETRY_AFTER_S);
   return encodeText(zProblem, toProblem(error, requestId));
 }

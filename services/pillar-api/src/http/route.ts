@@ -1,3 +1,4 @@
+import type { RouteAudit } from '@colonnade/audit';
 import { type Call, ColonnadeError, encodeText, LIMITS, zNothing } from '@colonnade/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
@@ -19,7 +20,7 @@ export type Input<P, Q, B> = {
   call: Call;
 };
 
-export type Answer<R> = { status: number; body?: R; etag?: string; location?: string; replayed?: boolean };
+type Answer<R> = { status: number; body?: R; etag?: string; location?: string; replayed?: boolean };
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -28,8 +29,8 @@ export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   method: Method;
   url: string;
   permission: Permission;
-  /** On record whatever the answer; others only when access is denied. Every route that changes something is. */
-  recorded: boolean;
+  /** A reveal or a key operation: on record whatever the audit policy says, and no answer without its record. */
+  floor?: boolean;
   /** `kept`: answers are stored for repeated keys. `refused`: the answer holds a secret. */
   idempotency: 'kept' | 'refused' | 'ignored';
   params?: P;
@@ -42,8 +43,9 @@ export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
 /** A route whose types are its own business. */
 export type Route = Pick<
   RouteSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
-  'method' | 'url' | 'permission' | 'recorded'
+  'method' | 'url' | 'permission'
 > & {
+  audit: RouteAudit;
   run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
 };
 
@@ -56,7 +58,7 @@ export function defineRoute<
   B extends z.ZodType = typeof zNothing,
   R extends z.ZodType = typeof zNothing,
 >(spec: RouteSpec<P, Q, B, R>): Route {
-  const { method, url, permission, recorded } = spec;
+  const { method, url, permission, floor = false } = spec;
   const params = (spec.params ?? zAnyParams) as P;
   const query = (spec.query ?? zNothing) as Q;
   const body = (spec.body ?? zNothing) as B;
@@ -64,7 +66,7 @@ export function defineRoute<
     method,
     url,
     permission,
-    recorded,
+    audit: { request: body, response: spec.response, floor },
     async run(request, reply, principal, call) {
       const parsed = request.body as ParsedBody | undefined;
       if (parsed === undefined && !body.safeParse(undefined).success) {

@@ -9,8 +9,11 @@ import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
 import { minionRoutes } from './minions.ts';
 import { pillarListRoute } from './pillar-list.ts';
+import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
+import { purgeHistoryRoute } from './purge-history.ts';
 import { revealRoute } from './reveal.ts';
+import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
 
 /** Every route there is; the README's table and the test of roles are checked against this list. */
@@ -23,6 +26,9 @@ export function allRoutes(parts: {
   const { estate, kms, bus, idempotency } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
+    ...secrecyRoutes(estate, kms),
+    pillarVersionsRoute(estate),
+    purgeHistoryRoute(estate),
     pillarListRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),

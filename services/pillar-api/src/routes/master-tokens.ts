@@ -28,7 +28,7 @@ function addRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/masters/:id/tokens',
     permission: 'master:write',
-    recorded: true,
+    floor: true,
     idempotency: 'refused',
     body: zMasterTokenCreate,
     response: zMasterToken,
@@ -51,7 +51,7 @@ function removeRoute(estate: Estate, kms: Kms): Route {
     method: 'DELETE',
     url: '/masters/:id/tokens/:jti',
     permission: 'master:write',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, call }) {

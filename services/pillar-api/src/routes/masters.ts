@@ -37,7 +37,7 @@ function createRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/masters',
     permission: 'master:write',
-    recorded: true,
+    floor: true,
     idempotency: 'refused',
     body: zMasterCreate,
     response: zMasterCreated,
@@ -85,7 +85,6 @@ function listRoute(estate: Estate): Route {
     method: 'GET',
     url: '/masters',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     query: zPageQuery,
     response: zMasterPage,
@@ -103,7 +102,6 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/masters/:id',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     response: zMasterView,
     async handle({ params }) {
@@ -119,7 +117,6 @@ function updateRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/masters/:id',
     permission: 'master:write',
-    recorded: true,
     idempotency: 'ignored',
     body: zMasterUpdate,
     response: zMasterView,
@@ -145,7 +142,7 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     method: 'DELETE',
     url: '/masters/:id',
     permission: 'master:write',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions, call }) {
@@ -157,14 +154,27 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
         throw new ColonnadeError('conflict', 'the master has minions: delete them first');
       // The KMS first: what is gone from the estate must not still open secrets.
       for (const jti of master.tokenIds) await revokeToken(kms, principal, jti, call);
-      await estate.write({
-        by: principal.sub,
-        mutations: [{ kind: 'master.delete', id: master.id, expect: master.tick }],
-        events: [masterEvent('master.deleted', master)],
-      });
+      await estate
+        .write({
+          by: principal.sub,
+          mutations: [{ kind: 'master.delete', id: master.id, expect: master.tick }],
+          events: [masterEvent('master.deleted', master)],
+        })
+        .catch((thrown) => {
+          throw asHalfDeleted(thrown);
+        });
       return { status: 204 };
     },
   });
+}
+
+/** A minion or a change that came in between; the tokens cannot be taken back into use. */
+function asHalfDeleted(thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError)) return thrown;
+  if (thrown.code !== 'conflict' && thrown.code !== 'precondition_failed') return thrown;
+  const what = `its tokens are revoked, but the master is still there: ${thrown.message}`;
+  const how = 'delete its minions and then it, or make it a token with POST /masters/{id}/tokens';
+  return new ColonnadeError('conflict', `${what}. Read it again; ${how}`, { cause: thrown });
 }
 
 export async function findMaster(

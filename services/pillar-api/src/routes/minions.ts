@@ -26,7 +26,6 @@ function putRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
-    recorded: true,
     idempotency: 'ignored',
     params: zMinionPath,
     body: zMinionPut,
@@ -74,7 +73,6 @@ function listRoute(estate: Estate): Route {
     method: 'GET',
     url: '/masters/:master/minions',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     query: zMinionQuery,
     response: zMinionPage,
@@ -96,7 +94,6 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/masters/:master/minions/:id',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     response: zMinionView,
     async handle({ params }) {
@@ -112,7 +109,6 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
-    recorded: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -6,7 +6,6 @@ import {
   zNothing,
   zPillarCreate,
   zPillarUpdate,
-  zPillarVersions,
   zPillarView,
 } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
@@ -22,17 +21,11 @@ import type { Kms } from '../kms.ts';
 import { checkOpenValue } from '../pillar-value.ts';
 import { sealForStore } from '../seal.ts';
 import { resolveTarget } from '../target.ts';
-import { shownValue, viewPillar, viewTime } from '../views.ts';
+import { viewPillar } from '../views.ts';
 
-/** Seed 000, HTTP API: create, update, read, delete and history of one pillar. */
+/** Seed 000, HTTP API: create, update, read and delete one pillar. */
 export function pillarRoutes(estate: Estate, kms: Kms, idempotency: Idempotency): readonly Route[] {
-  return [
-    createRoute(estate, kms, idempotency),
-    updateRoute(estate),
-    getRoute(estate),
-    deleteRoute(estate),
-    versionsRoute(estate),
-  ];
+  return [createRoute(estate, kms, idempotency), updateRoute(estate), getRoute(estate), deleteRoute(estate)];
 }
 
 function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route {
@@ -40,7 +33,6 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
     method: 'POST',
     url: '/pillars',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'kept',
     body: zPillarCreate,
     response: zPillarView,
@@ -83,9 +75,8 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
 /** From the history, so that a repeated request gets the pillar as it was made, whatever became of it since. */
 async function viewCreated(estate: Estate, kept: Value, tick: number) {
   const { pid } = kept as { pid: string };
-  const versions = await estate.store.listVersions(pid);
-  const made = versions.find((version) => version.tick === tick && version.op === 'create');
-  if (made === undefined)
+  const [made] = await estate.store.listVersions(pid, { after: 0, limit: 1 });
+  if (made?.tick !== tick || made.purged)
     throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
   return viewPillar(made, await estate.incarnation());
 }
@@ -95,7 +86,6 @@ function updateRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/pillars/:pid',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'ignored',
     body: zPillarUpdate,
     response: zPillarView,
@@ -126,7 +116,6 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid',
     permission: 'estate:read',
-    recorded: false,
     idempotency: 'ignored',
     response: zPillarView,
     async handle({ params }) {
@@ -142,7 +131,6 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/pillars/:pid',
     permission: 'pillar:write',
-    recorded: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
@@ -156,31 +144,6 @@ function deleteRoute(estate: Estate): Route {
         events: [pillarEvent('pillar.deleted', pillar)],
       });
       return { status: 204 };
-    },
-  });
-}
-
-function versionsRoute(estate: Estate): Route {
-  return defineRoute({
-    method: 'GET',
-    url: '/pillars/:pid/versions',
-    permission: 'estate:read',
-    recorded: false,
-    idempotency: 'ignored',
-    response: zPillarVersions,
-    async handle({ params }) {
-      const versions = await estate.store.listVersions(params.pid ?? '');
-      if (versions.length === 0) throw noPillar();
-      const items = versions.map((version) => ({
-        op: version.op,
-        name: version.name,
-        value: shownValue(version),
-        is_secret: version.isSecret,
-        by: version.updatedBy,
-        at: viewTime(version.updatedAtMs),
-        clock: version.tick,
-      }));
-      return { status: 200, body: { items } };
     },
   });
 }
@@ -205,12 +168,14 @@ function checkCreatedBy(body: PillarCreate, principal: Principal): void {
   throw new ColonnadeError('unprocessable', why, { field: 'created_by' });
 }
 
-function requireNamePermission(principal: Principal, name: string): void {
+export function requireNamePermission(principal: Principal, name: string): void {
   if (isSaltControlName(name)) requirePermission(principal.permissions, 'pillar:salt-control');
 }
 
 /** Seed 000: the value of a sealed pillar is never updated. */
 function secretImmutable({ pid }: PillarRecord): ColonnadeError {
-  const how = `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true)`;
+  const how =
+    `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true), ` +
+    `or make it plain (POST /pillars/${pid}/unseal), change it (PUT), and seal it again (POST /pillars/${pid}/seal)`;
   return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
 }

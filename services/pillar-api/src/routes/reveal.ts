@@ -1,4 +1,7 @@
-import { ColonnadeError, pillarAad, zPillarReveal } from '@colonnade/contracts';
+import { type Call, ColonnadeError, pillarAad, zPillarReveal } from '@colonnade/contracts';
+import type { PillarRecord } from '@colonnade/estate-store';
+import type { Value } from '@colonnade/value';
+import type { Principal } from '../auth/authenticate.ts';
 import type { Estate } from '../estate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
@@ -13,7 +16,7 @@ export function revealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/reveal',
     permission: 'secret:reveal',
-    recorded: true,
+    floor: true,
     idempotency: 'refused',
     response: zPillarReveal,
     async handle({ principal, params, call }) {
@@ -24,12 +27,22 @@ export function revealRoute(estate: Estate, kms: Kms): Route {
           `this pillar is no secret: GET /pillars/${pillar.pid} shows its value`,
         );
       }
-      const grant = await principal.grant('reveal', pillarAad(pillar));
-      const value = await kms.open(grant, pillar, pillar.value, call).catch((thrown) => {
-        throw asStoredFault(thrown);
-      });
+      const value = await openStored(kms, principal, pillar, call);
       return { status: 200, body: { pid: pillar.pid, name: pillar.name, value, clock: pillar.tick } };
     },
+  });
+}
+
+/** Has the KMS open what is stored, with a grant of the caller's. */
+export async function openStored(
+  kms: Kms,
+  principal: Principal,
+  pillar: PillarRecord,
+  call: Call,
+): Promise<Value> {
+  const grant = await principal.grant('reveal', pillarAad(pillar));
+  return kms.open(grant, pillar, pillar.value, call).catch((thrown) => {
+    throw asStoredFault(thrown);
   });
 }
 

@@ -9,7 +9,7 @@ import {
   zTokenCreated,
   zTokenPage,
 } from '@colonnade/contracts';
-import type { ApiTokenRecord } from '@colonnade/estate-store';
+import type { ApiTokenRecord, Mutation } from '@colonnade/estate-store';
 import { hashToken, type Principal } from '../auth/authenticate.ts';
 import { permissionsOf } from '../auth/permissions.ts';
 import type { Estate } from '../estate.ts';
@@ -28,7 +28,7 @@ function createRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/tokens',
     permission: 'token:write',
-    recorded: true,
+    floor: true,
     idempotency: 'refused',
     body: zTokenCreate,
     response: zTokenCreated,
@@ -96,7 +96,7 @@ function listRoute(estate: Estate): Route {
     method: 'GET',
     url: '/tokens',
     permission: 'token:write',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     query: zPageQuery,
     response: zTokenPage,
@@ -112,35 +112,58 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     method: 'DELETE',
     url: '/tokens/:id',
     permission: 'token:write',
-    recorded: true,
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, call }) {
       const token = await estate.store.getToken(params.id ?? '');
       if (token === undefined) throw new ColonnadeError('not_found', 'there is no such token');
-      await refuseLastAdmin(estate, token);
-      // The KMS first, or a stolen token could still reveal after its record is gone.
-      if (readerRights(token).length > 0) {
-        await kms.deleteReader(await principal.grant('reader.delete', token.id), token.id, call);
-      }
-      await estate.write({
-        by: principal.sub,
-        mutations: [{ kind: 'token.delete', id: token.id, expect: token.tick }],
-        events: [],
-      });
+      await deleteToken(estate, kms, principal, token, call);
       return { status: 204 };
     },
   });
 }
 
-/** Without an admin nobody could make another. */
-async function refuseLastAdmin(estate: Estate, token: ApiTokenRecord): Promise<void> {
-  if (!token.roles.includes('admin')) return;
-  const others = (await estate.store.listTokens()).filter(
-    (other) => other.id !== token.id && isLiveAdmin(other, Date.now()),
-  );
-  if (others.length === 0)
-    throw new ColonnadeError('conflict', 'this is the last admin token: make another first');
+/**
+ * The KMS before the estate: a stolen token must not still reveal when its record is gone; when the KMS does not answer,
+ * the record is still there and the call can be repeated. Of an admin token the estate first notes its end: of two
+ * admins who delete each other's at the same moment, one is refused there, before the KMS forgets both.
+ */
+async function deleteToken(
+  estate: Estate,
+  kms: Kms,
+  principal: Principal,
+  token: ApiTokenRecord,
+  call: Call,
+): Promise<void> {
+  const write = (mutations: readonly Mutation[]) =>
+    estate.write({ by: principal.sub, mutations, events: [] });
+  let expect = token.tick;
+  if (token.roles.includes('admin')) {
+    const { tick: _, ...before } = token;
+    const record = { ...before, expiresAtMs: endOf(token) };
+    const end = { kind: 'token.put', expect, record } as const;
+    expect = (await write([keepAdmin(principal, token), end])).clock.tick;
+  }
+  if (readerRights(token).length > 0)
+    await kms.deleteReader(await principal.grant('reader.delete', token.id), token.id, call);
+  await write([{ kind: 'token.delete', id: token.id, expect }]);
+}
+
+function endOf({ expiresAtMs }: ApiTokenRecord): number {
+  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, Date.now());
+}
+
+/**
+ * Without an admin nobody could make another. The one admin token that is surely in somebody's hands is the one this
+ * request came with: others may have been made in an answer that was lost. So that one must stay.
+ */
+function keepAdmin(principal: Principal, token: ApiTokenRecord): Mutation {
+  if (token.id === principal.tokenId) {
+    const how = 'make another, and delete this one with it';
+    throw new ColonnadeError('conflict', `an admin token cannot delete itself: ${how}`);
+  }
+  return { kind: 'token.requireAdmin', id: principal.tokenId };
 }
 
 export function isLiveAdmin(token: ApiTokenRecord, nowMs: number): boolean {

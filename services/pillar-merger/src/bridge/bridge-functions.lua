@@ -10,8 +10,6 @@ local ALIVE_KEY = 'colonnade:bridge:alive'
 -- KEYS: request stream. ARGV: longest queue the master accepts, request. The alive key is named here and not a
 -- parameter: a key of a function call must be writable for its caller, and a master may only read this one.
 -- Returns the id of the new entry. No MAXLEN: it would discard requests that nobody has answered yet.
--- The alive key is not among the KEYS: FCALL wants the right to write every key it is given, and a master may only
--- read that one.
 local function request(keys, args)
   if redis.call('EXISTS', ALIVE_KEY) == 0 then
     return redis.error_reply('NO_MERGER no live merger')
@@ -43,6 +41,49 @@ local function reply(keys, args)
   return 1
 end
 
+-- KEYS: request stream. ARGV: group, most entries, most bytes, how far an id may be ahead of the clock in ms.
+-- A master may also write to its stream without the function above, since that runs with the master's rights. What it
+-- can do wrong that way is put right here. Returns what was found and how many entries were dropped:
+--   foreign_type: the key is no stream, and is made one. exhausted: ids are so far ahead that none can follow, or that
+--   no time counts: made anew. too_large: over its memory: made anew. too_long: the oldest entries are dropped.
+-- Nothing in here loads an entry: that is what a flood would want (XINFO STREAM does).
+local function guard(keys, args)
+  local key, found, dropped = keys[1], 'none', 0
+  local kind = redis.call('TYPE', key).ok
+  if kind ~= 'stream' and kind ~= 'none' then
+    redis.call('DEL', key)
+    kind, found, dropped = 'none', 'foreign_type', 1
+  end
+  if kind == 'stream' then
+    local time = redis.call('TIME')
+    local latest = tonumber(time[1]) * 1000 + tonumber(args[4])
+    for _, group in ipairs(redis.call('XINFO', 'GROUPS', key)) do
+      for i = 1, #group, 2 do
+        if group[i] == 'last-delivered-id' and tonumber(string.match(group[i + 1], '^%d+')) > latest then
+          found = 'exhausted'
+        end
+      end
+    end
+    local length = redis.call('XLEN', key)
+    if found == 'none' and length > tonumber(args[2]) then
+      dropped = redis.call('XTRIM', key, 'MAXLEN', '=', args[2])
+      found, length = 'too_long', length - dropped
+    end
+    if found ~= 'exhausted' and length > 0 and redis.call('MEMORY', 'USAGE', key, 'SAMPLES', '0') > tonumber(args[3]) then
+      found = 'too_large'
+    end
+    if found == 'exhausted' or found == 'too_large' then
+      dropped = dropped + length
+      redis.call('DEL', key)
+    end
+  end
+  local made = redis.pcall('XGROUP', 'CREATE', key, args[1], '0', 'MKSTREAM')
+  if made.err and not string.find(made.err, 'BUSYGROUP', 1, true) then
+    return made
+  end
+  return { found, dropped }
+end
+
 -- KEYS: request stream. ARGV: group, consumer, least idle time in ms.
 -- Removes a consumer that has nothing pending; one with pending entries would take them with it.
 local function forget(keys, args)
@@ -66,3 +107,4 @@ end
 redis.register_function{ function_name = 'colonnade_bridge_request', callback = request, flags = { 'no-cluster' } }
 redis.register_function{ function_name = 'colonnade_bridge_reply', callback = reply, flags = { 'no-cluster', 'allow-oom' } }
 redis.register_function{ function_name = 'colonnade_bridge_forget', callback = forget, flags = { 'no-cluster', 'allow-oom' } }
+redis.register_function{ function_name = 'colonnade_bridge_guard', callback = guard, flags = { 'no-cluster', 'allow-oom' } }

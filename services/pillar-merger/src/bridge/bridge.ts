@@ -1,15 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { Redis } from 'ioredis';
 import { createBacklog } from './backlog.ts';
 import { startClaimLoop } from './claim-loop.ts';
 import { startConsumerCleanup } from './consumers.ts';
 import { type Entry, startOf } from './entry.ts';
-import { forgetConsumer, storeReply } from './functions.ts';
+import { forgetConsumer, type StreamFault, storeReply } from './functions.ts';
+import { startGuardLoop } from './guard-loop.ts';
 import { type EntryOutcome, type HandleDeps, handleEntry } from './handle-entry.ts';
 import { createInFlight } from './in-flight.ts';
 import { startReadLoop } from './read-loop.ts';
 import { createRedis, fromRedisError, isUnknownFunction, type RedisAddress } from './redis.ts';
-import { createSession, type SessionEvents } from './session.ts';
+import { createSession, type Session, type SessionEvents } from './session.ts';
+import { createStreamFaultRecorder } from './stream-faults.ts';
 import { createStreams } from './streams.ts';
 
 export type BridgeOptions = {
@@ -26,6 +29,8 @@ export type BridgeOptions = {
     outcome(outcome: EntryOutcome): void;
     claimed(entry: Entry): void;
     redisFault(error: Error): void;
+    streamFault(fault: StreamFault): void;
+    recordFailed(thrown: unknown): void;
   };
 };
 
@@ -34,52 +39,37 @@ export type Bridge = AsyncDisposable & {
   check(): void;
   /** The estate's masters may be others now. */
   refreshMasters(): Promise<void>;
-  readonly inFlight: number;
 };
 
 /** Answers the requests of all masters over Redis (DESIGN section 5). Disposing drains: what was taken is answered. */
-export async function createBridge(options: BridgeOptions): Promise<Bridge> {
-  const { events } = options;
+export function createBridge(options: BridgeOptions): Bridge {
+  const { events, listMasters } = options;
   const consumer = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
-  const commands = createRedis(options.redis, 'commands', consumer);
-  const reader = createRedis(options.redis, 'reader', consumer);
-  for (const connection of [commands, reader]) {
-    connection.on('error', (error: Error) => events.redisFault(fromRedisError(error)));
-  }
-  const streams = createStreams();
-  const { listMasters } = options;
+  const [commands, reader] = connect(options, consumer);
+  const recordStreamFault = createStreamFaultRecorder(options.recordDenial, events.recordFailed);
+  const streams = createStreams((fault) => {
+    events.streamFault(fault);
+    recordStreamFault(fault);
+  });
   const session = createSession({ commands, streams, consumer, listMasters, events });
   const backlog = createBacklog();
+  const handleDeps = createHandleDeps(options, commands, session);
+  const inFlight = createInFlight(options.concurrency, (entry) => handleEntry(entry, handleDeps));
   let draining = false;
 
-  const handleDeps: HandleDeps = {
-    answer: options.answer,
-    recordDenial: options.recordDenial,
-    nowMs: session.nowMs,
-    onOutcome: events.outcome,
-    storeReply: async (reply) => {
-      try {
-        return await storeReply(commands, reply);
-      } catch (thrown) {
-        if (isUnknownFunction(thrown)) session.invalidate();
-        throw fromRedisError(thrown);
-      }
-    },
-  };
-  const inFlight = createInFlight(options.concurrency, (entry) => handleEntry(entry, handleDeps));
   const shared = { consumer, session, streams, inFlight, onFault: events.redisFault };
   const onEntry = (entry: Entry) => backlog.noteAge(session.nowMs() - startOf(entry.id));
-  // Redis may come later, so nobody waits for the first connection here.
-  for (const connection of [commands, reader]) connection.connect().catch(() => {});
   const readLoop = startReadLoop({ ...shared, reader, onEntry });
   const { claimIdleMs } = options;
+  const isDraining = () => draining;
   const claimLoop = startClaimLoop({
     ...shared,
     commands,
     claimIdleMs,
-    isDraining: () => draining,
+    isDraining,
     onClaimed: events.claimed,
   });
+  const guardLoop = startGuardLoop({ ...shared, commands });
   const cleanup = startConsumerCleanup({ commands, session, streams, consumer });
 
   return {
@@ -89,19 +79,44 @@ export async function createBridge(options: BridgeOptions): Promise<Bridge> {
       if (waitedMs > options.backlogMs) throw new Error(`requests waited up to ${Math.round(waitedMs)} ms`);
     },
     refreshMasters: () => session.refreshMasters(),
-    get inFlight() {
-      return inFlight.size;
-    },
     async [Symbol.asyncDispose]() {
       draining = true;
       await session[Symbol.asyncDispose]();
       await readLoop[Symbol.asyncDispose]();
       await inFlight.whenIdle();
       await claimLoop[Symbol.asyncDispose]();
+      await guardLoop[Symbol.asyncDispose]();
       await cleanup[Symbol.asyncDispose]();
       const forget = streams.masters.map((master) => forgetConsumer(commands, master, consumer, 0));
       await Promise.allSettled(forget);
       for (const connection of [commands, reader]) connection.disconnect();
+    },
+  };
+}
+
+/** Redis may come later, so nobody waits for the first connection. */
+function connect({ redis, events }: BridgeOptions, name: string): readonly [commands: Redis, reader: Redis] {
+  const connections = [createRedis(redis, 'commands', name), createRedis(redis, 'reader', name)] as const;
+  for (const connection of connections) {
+    connection.on('error', (error: Error) => events.redisFault(fromRedisError(error)));
+    connection.connect().catch(() => {});
+  }
+  return connections;
+}
+
+function createHandleDeps(options: BridgeOptions, commands: Redis, session: Session): HandleDeps {
+  return {
+    answer: options.answer,
+    recordDenial: options.recordDenial,
+    nowMs: session.nowMs,
+    onOutcome: options.events.outcome,
+    async storeReply(reply) {
+      try {
+        return await storeReply(commands, reply);
+      } catch (thrown) {
+        if (isUnknownFunction(thrown)) session.invalidate();
+        throw fromRedisError(thrown);
+      }
     },
   };
 }

@@ -1,12 +1,16 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
 
-/** What the bridge's Redis must be set to, so that plaintext reaches no disk and no request is evicted (DESIGN 3.4). */
+/** What the bridge's Redis must be set to, so that plaintext reaches no disk or log and no request is evicted (DESIGN 3.4). */
 const REQUIRED: Readonly<Record<string, string>> = {
   save: '',
   appendonly: 'no',
   'maxmemory-policy': 'noeviction',
   'repl-diskless-sync': 'yes',
+  'crash-log-enabled': 'no',
+  'crash-memcheck-enabled': 'no',
+  // Its entries hold the arguments of commands.
+  'slowlog-log-slower-than': '-1',
 };
 const MIN_MAJOR = 7;
 

@@ -1,8 +1,10 @@
-import { BRIDGE_GROUP, bridgeRequestKey } from '@colonnade/contracts';
+import { BRIDGE_GROUP, bridgeRequestKey, LIMITS } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
+import { readIdleTimes } from './consumers.ts';
 import { type Entry, toEntries } from './entry.ts';
+import { MAX_DELIVERIES } from './handle-entry.ts';
 import type { InFlight } from './in-flight.ts';
-import { fromRedisError, isNoGroup } from './redis.ts';
+import { claimBuffers, fromRedisError, isNoGroup } from './redis.ts';
 import type { Session } from './session.ts';
 import type { Streams } from './streams.ts';
 
@@ -20,7 +22,10 @@ export type ClaimLoopOptions = {
   onFault: (error: Error) => void;
 };
 
-type Pending = { id: string; deliveries: number };
+type Pending = { id: string; owner: string; deliveries: number };
+
+/** An owner that was not seen for so long, and for two claim times, is dead; until then it may only stand still. */
+const DEAD_AFTER_MS = 2500;
 
 /**
  * Takes over what another merger left behind, and shows that our own entries are being worked on, so that a slow
@@ -67,25 +72,49 @@ async function keepOwn({ commands, consumer, inFlight }: ClaimLoopOptions): Prom
 
 async function takeOver(master: string, options: ClaimLoopOptions): Promise<void> {
   const { commands, consumer, inFlight, claimIdleMs } = options;
-  const room = inFlight.free();
+  const room = inFlight.roomForClaims();
   if (room === 0) return;
   const key = bridgeRequestKey(master);
   const reply = await commands.call('XPENDING', key, BRIDGE_GROUP, 'IDLE', claimIdleMs, '-', '+', room);
   const idle = toPending(reply).filter(({ id }) => !inFlight.has(master, id));
-  await Promise.all(
-    idle.map(async ({ id, deliveries }) => {
-      // Only one of the mergers that see it gets it: the idle time is checked again by the claim.
-      const raw = await commands.callBuffer('XCLAIM', key, BRIDGE_GROUP, consumer, claimIdleMs, id);
-      for (const entry of toEntries(master, raw, deliveries + 1)) {
-        options.onClaimed(entry);
-        inFlight.add(entry);
-      }
-    }),
-  );
+  const mayClaim = createOwnerCheck(master, options);
+  const claim = async (pending: Pending): Promise<void> => {
+    const { id, owner, deliveries } = pending;
+    // Handed to two already: the next one answers `internal`, so the owner has to be dead, and not late.
+    if (deliveries >= MAX_DELIVERIES && !(await mayClaim(owner))) return;
+    // One's own entry, whose delivery was lost with a connection, has killed nobody and does not count.
+    const isOwn = owner === consumer;
+    const retryCount = isOwn ? ['RETRYCOUNT', deliveries] : [];
+    // Only one of the mergers that see it gets it: the idle time is checked again by the claim.
+    const raw = await claimBuffers(commands, key, BRIDGE_GROUP, consumer, claimIdleMs, id, ...retryCount);
+    for (const entry of toEntries(master, raw, isOwn ? deliveries : deliveries + 1)) {
+      options.onClaimed(entry);
+      inFlight.add(entry);
+    }
+  };
+  // As few at once as are read at once, for the same reason.
+  for (let at = 0; at < idle.length; at += LIMITS.bridgeReadEntries) {
+    await Promise.all(idle.slice(at, at + LIMITS.bridgeReadEntries).map(claim));
+  }
 }
 
 function toPending(reply: unknown): readonly Pending[] {
   return (reply as [id: string, consumer: string, idleMs: number, deliveries: number][]).map(
-    ([id, , , deliveries]) => ({ id, deliveries }),
+    ([id, owner, , deliveries]) => ({ id, owner, deliveries }),
   );
+}
+
+/**
+ * Whether an entry that was handed out twice may be taken: its owner is dead, so that it may be what kills mergers, or us. Two mergers that each stood still for
+ * longer than the claim time, on a busy host, look the same for a moment. Consumers are asked for once at most.
+ */
+function createOwnerCheck(master: string, options: ClaimLoopOptions) {
+  const { commands, consumer, claimIdleMs } = options;
+  let idleTimes: Promise<ReadonlyMap<string, number>> | undefined;
+  return async (owner: string): Promise<boolean> => {
+    if (owner === consumer) return true;
+    idleTimes ??= readIdleTimes(commands, master);
+    const idleMs = (await idleTimes).get(owner) ?? Number.POSITIVE_INFINITY;
+    return idleMs >= Math.max(DEAD_AFTER_MS, 2 * claimIdleMs);
+  };
 }

@@ -40,14 +40,20 @@ export async function removeDead(
 ): Promise<void> {
   await Promise.allSettled(
     streams.masters.map(async (master) => {
-      const names = await listConsumers(commands, master);
+      const names = [...(await readIdleTimes(commands, master)).keys()];
       const others = names.filter((name) => name !== consumer);
       await Promise.all(others.map((name) => forgetConsumer(commands, master, name, deadAfterMs)));
     }),
   );
 }
 
-async function listConsumers(commands: Redis, master: string): Promise<readonly string[]> {
+/** The consumers of a master's stream, and how many milliseconds ago each was seen. */
+export async function readIdleTimes(commands: Redis, master: string): Promise<ReadonlyMap<string, number>> {
   const rows = (await commands.xinfo('CONSUMERS', bridgeRequestKey(master), BRIDGE_GROUP)) as unknown[][];
-  return rows.map((fields) => String(fields[fields.indexOf('name') + 1]));
+  return new Map(
+    rows.map((fields) => [
+      String(fields[fields.indexOf('name') + 1]),
+      Number(fields[fields.indexOf('idle') + 1]),
+    ]),
+  );
 }

@@ -1,11 +1,11 @@
-import { BRIDGE_FIELD } from '@colonnade/contracts';
+import { BRIDGE_FIELD, LIMITS } from '@colonnade/contracts';
 
 /** One entry of a master's stream, as it came from Redis. */
 export type Entry = {
   master: string;
   id: string;
-  /** The request's bytes; undefined when the entry is not of our making. */
-  data: Buffer | undefined;
+  /** The request's bytes; undefined when the entry is not of our making. What is too long is not kept. */
+  data: Buffer | 'too_long' | undefined;
   /** How often it was handed out, this time included. */
   deliveries: number;
 };
@@ -24,6 +24,10 @@ export function toEntries(master: string, raw: unknown, deliveries: number): rea
     const [id, fields] = entry ?? [];
     if (id === undefined || fields === undefined || fields === null) return [];
     const isOurs = fields.length === 2 && fields[0]?.toString('latin1') === BRIDGE_FIELD;
-    return [{ master, id: id.toString('latin1'), data: isOurs ? fields[1] : undefined, deliveries }];
+    return [{ master, id: id.toString('latin1'), data: isOurs ? bounded(fields[1]) : undefined, deliveries }];
   });
+}
+
+function bounded(data: Buffer | undefined): Entry['data'] {
+  return data !== undefined && data.length > LIMITS.bridgeRequestBytes ? 'too_long' : data;
 }

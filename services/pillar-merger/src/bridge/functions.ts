@@ -1,5 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { BRIDGE_FN_REPLY, BRIDGE_GROUP, bridgeReplyKey, bridgeRequestKey } from '@colonnade/contracts';
+import {
+  BRIDGE_FN_GUARD,
+  BRIDGE_FN_REPLY,
+  BRIDGE_GROUP,
+  bridgeReplyKey,
+  bridgeRequestKey,
+  LIMITS,
+} from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
 
 const LIBRARY = readFileSync(new URL('./bridge-functions.lua', import.meta.url), 'utf8');
@@ -44,4 +51,23 @@ export async function forgetConsumer(
     minIdleMs,
   );
   return removed === 1;
+}
+
+/** What a master's stream was like that should not be: see bridge-functions.lua. */
+export type StreamFault = {
+  master: string;
+  kind: 'foreign_type' | 'exhausted' | 'too_long' | 'too_large';
+  /** Entries that nobody will answer. */
+  dropped: number;
+};
+
+/** Clocks may be set back by so much, milliseconds, before a stream's ids count as made up. */
+const ID_AHEAD_MS = 60_000;
+
+/** Makes a master's stream and its group if they are missing, and puts right what only a hand-made command can do. */
+export async function guardStream(redis: Redis, master: string): Promise<StreamFault | undefined> {
+  const args = [BRIDGE_GROUP, LIMITS.bridgeQueueLength, LIMITS.bridgeQueueBytes, ID_AHEAD_MS];
+  const answer = await redis.fcall(BRIDGE_FN_GUARD, 1, bridgeRequestKey(master), ...args);
+  const [kind, dropped] = answer as [StreamFault['kind'] | 'none', number];
+  return kind === 'none' ? undefined : { master, kind, dropped };
 }

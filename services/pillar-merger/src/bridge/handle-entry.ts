@@ -24,7 +24,7 @@ export type EntryOutcome = {
 
 /** A refusal that goes on record before it is answered. */
 export type Denial = {
-  code: 'unauthorized' | 'forbidden';
+  code: 'unauthorized' | 'forbidden' | 'overloaded';
   reason: string;
   master: string;
   minionId: string | undefined;
@@ -43,9 +43,11 @@ export type HandleDeps = {
 };
 
 /** A request is delivered to so many mergers; the one that gets it once more answers `internal` (poison). */
-const MAX_DELIVERIES = 2;
+export const MAX_DELIVERIES = 2;
 /** Kept back from a request's time, so that an error about lateness is not itself late. */
 const ERROR_MARGIN_MS = 50;
+/** What waits for a neighbour gives up a little earlier, so that its own error comes first. */
+const GUARD_MS = 20;
 const KEEP_SLACK_MS = 250;
 
 /** Answers one entry: always exactly one attempt to store one reply, whatever happens. Never throws. */
@@ -78,10 +80,14 @@ export async function handleEntry(entry: Entry, deps: HandleDeps): Promise<void>
 async function answerInTime(entry: Entry, request: BridgeRequest, deps: HandleDeps): Promise<MergeAnswer> {
   const leftMs = startOf(entry.id) + ttlOf(request) - deps.nowMs();
   if (leftMs <= 0) throw new ColonnadeError('expired', 'the time of the request is over');
-  const budgetMs = Math.max(leftMs / 2, leftMs - ERROR_MARGIN_MS);
+  const budgetMs = Math.max(leftMs / 2, leftMs - ERROR_MARGIN_MS - GUARD_MS);
   const { token, master, minion_id: minionId, pillarenv } = request;
   const call = startCall(budgetMs, request.traceparent);
-  return await within(deps.answer({ token, master, minionId, pillarenv }, call), budgetMs, outOfTime);
+  return await within(
+    deps.answer({ token, master, minionId, pillarenv }, call),
+    budgetMs + GUARD_MS,
+    outOfTime,
+  );
 }
 
 function outOfTime(): ColonnadeError {

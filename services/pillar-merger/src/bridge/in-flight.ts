@@ -2,11 +2,13 @@ import type { Entry } from './entry.ts';
 
 /** The entries this merger works on: at most `limit` at once, the rest waits here in order. */
 export type InFlight = {
-  /** Takes an entry unless it is here already. */
+  /** Takes an entry unless it is here already. One that was delivered before goes ahead of those that wait. */
   add(entry: Entry): void;
   has(master: string, entryId: string): boolean;
   /** How many more may come without waiting. */
   free(): number;
+  /** How many may be taken over: also when all is busy, since those have waited longest. At most as many again. */
+  roomForClaims(): number;
   /** Resolves once something is free. */
   whenFree(): Promise<void>;
   /** Ids by master, for keeping them ours. */
@@ -42,10 +44,12 @@ export function createInFlight(limit: number, handle: (entry: Entry) => Promise<
       if (entries.has(key)) return;
       entries.set(key, entry);
       if (working < limit) start(entry);
+      else if (entry.deliveries > 1) waiting.unshift(entry);
       else waiting.push(entry);
     },
     has: (master, entryId) => entries.has(keyOf(master, entryId)),
     free,
+    roomForClaims: () => Math.max(0, 2 * limit - entries.size),
     async whenFree() {
       while (free() === 0) await freed.promise;
     },

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { BRIDGE_GROUP, bridgeRequestKey } from '@colonnade/contracts';
+import { BRIDGE_GROUP, bridgeRequestKey, LIMITS } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
 import { within } from '../within.ts';
 import { type Entry, toEntries } from './entry.ts';
@@ -67,8 +67,10 @@ async function readSafely(options: ReadLoopOptions): Promise<readonly Entry[]> {
 
 async function readOnce({ reader, consumer, streams, inFlight }: ReadLoopOptions): Promise<readonly Entry[]> {
   const { masters } = streams;
-  // COUNT is per stream: an equal share for every master, and no less than one.
-  const count = Math.max(1, Math.floor(inFlight.free() / masters.length));
+  // COUNT is per stream: an equal share for every master, no less than one, and so few that a stream of huge entries,
+  // which only a master that writes past the bridge's function can make, does not fill this process.
+  const share = Math.floor(inFlight.free() / masters.length);
+  const count = Math.min(Math.max(1, share), LIMITS.bridgeReadEntries);
   const reply = await within(
     reader.callBuffer(
       'XREADGROUP',

@@ -1,8 +1,12 @@
 import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
 import { ColonnadeError } from '@colonnade/contracts';
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 
 export type RedisAddress = {
+  /** Who knows where the Redis is; its host and port in `url` then count for nothing. */
+  sentinels?: { hosts: readonly { host: string; port: number }[]; name: string } | undefined;
   /** `redis://host:port`, or `rediss://` for TLS. */
   url: string;
   user: string | undefined;
@@ -21,11 +25,8 @@ const RETRY_MAX_MS = 2000;
  * command fails at once, since an answer that waits in a queue would come too late.
  */
 export function createRedis(address: RedisAddress, use: 'reader' | 'commands', name: string): Redis {
-  const { hostname, port, protocol } = new URL(address.url);
-  return new Redis({
-    host: hostname,
-    port: Number(port || 6379),
-    ...(protocol === 'rediss:' ? { tls: tlsOptions(address, hostname) } : {}),
+  const redis = new Redis({
+    ...whereIs(address),
     ...(address.user === undefined ? {} : { username: address.user }),
     ...(address.password === undefined ? {} : { password: address.password }),
     connectionName: `${name}-${use}`,
@@ -44,10 +45,34 @@ export function createRedis(address: RedisAddress, use: 'reader' | 'commands', n
       return delayMs / 2 + Math.random() * (delayMs / 2);
     },
   });
+  // When the buffers of all clients are over their limit, Redis closes the largest. That is to be a flooding one, and
+  // not the merger that is reading what it sent.
+  redis.on('ready', () => void redis.call('CLIENT', 'NO-EVICT', 'ON').catch(() => {}));
+  return redis;
 }
 
-function tlsOptions({ caFile }: RedisAddress, servername: string): object {
-  return { servername, ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }) };
+function whereIs({ url, sentinels, caFile }: RedisAddress): RedisOptions {
+  const { hostname: host, port, protocol } = new URL(url);
+  const isTls = protocol === 'rediss:';
+  if (sentinels === undefined) {
+    return { host, port: Number(port || 6379), ...(isTls ? { tls: tlsOptions(caFile, host) } : {}) };
+  }
+  const tls = tlsOptions(caFile);
+  return {
+    sentinels: [...sentinels.hosts],
+    name: sentinels.name,
+    ...(isTls ? { tls, sentinelTLS: tls, enableTLSForSentinelMode: true } : {}),
+    // The one that was the master is a replica now: ask the Sentinels again.
+    reconnectOnError: (error) => error.message.startsWith('READONLY'),
+  };
+}
+
+/** An address is no server name; the certificate is checked against it all the same. */
+function tlsOptions(caFile: string | undefined, host = ''): ConnectionOptions {
+  return {
+    ...(host !== '' && isIP(host) === 0 ? { servername: host } : {}),
+    ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
+  };
 }
 
 /**
@@ -67,4 +92,14 @@ export function isNoGroup(thrown: unknown): boolean {
 /** The library of functions is gone: Redis was restarted or flushed. */
 export function isUnknownFunction(thrown: unknown): boolean {
   return thrown instanceof Error && /Function not found/u.test(thrown.message);
+}
+
+/**
+ * XCLAIM with the fields as bytes. The method is there and only its type is missing; the general `callBuffer` loses the
+ * command's name where commands are pipelined by themselves.
+ */
+export function claimBuffers(redis: Redis, ...args: readonly (string | number)[]): Promise<unknown> {
+  return (redis as Redis & { xclaimBuffer(...args: readonly unknown[]): Promise<unknown> }).xclaimBuffer(
+    ...args,
+  );
 }

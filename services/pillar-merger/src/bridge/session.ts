@@ -43,65 +43,83 @@ const RECHECK_MS = 30_000;
  */
 export function createSession(options: SessionOptions): Session {
   const { commands, events } = options;
-  let fault: string | undefined = 'not connected yet';
+  const verdict = createVerdict(events.prepared);
   let checkedAtMs = Number.NEGATIVE_INFINITY;
   let clock = { redisMs: Date.now(), atMs: performance.now() };
 
   const fail = (reason: string, tell: (reason: string) => void): void => {
-    if (fault !== reason) tell(reason);
-    fault = reason;
+    verdict.fail(reason, tell);
     checkedAtMs = Number.NEGATIVE_INFINITY;
-  };
-  const succeed = (): void => {
-    if (fault === undefined) return;
-    fault = undefined;
-    events.prepared();
-  };
-  // Without the store, the streams known to Redis are read on, so that masters are told `unavailable`.
-  const updateStreams = async (): Promise<void> => {
-    const masters = await options.listMasters().catch(() => []);
-    await options.streams.update(commands, masters);
   };
   const prepare = async (): Promise<void> => {
     await checkRedis(commands);
     await loadFunctions(commands);
-    await updateStreams();
+    await updateStreams(options);
     checkedAtMs = performance.now();
   };
   const beat = async (): Promise<void> => {
     if (commands.status !== 'ready') return;
     try {
       if (performance.now() - checkedAtMs > RECHECK_MS) await prepare();
-      const askedMs = performance.now();
-      const [[seconds, micros]] = await Promise.all([
-        commands.time(),
-        commands.set(BRIDGE_ALIVE_KEY, options.consumer, 'PX', ALIVE_MS),
-      ]);
-      const redisMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
-      clock = { redisMs, atMs: (askedMs + performance.now()) / 2 };
-      succeed();
+      clock = await showLife(options);
+      verdict.succeed();
     } catch (thrown) {
       fail(fromRedisError(thrown).message, events.refused);
     }
   };
   const heart = startHeart(beat, ALIVE_REFRESH_MS);
+  const closed = () => fail('not connected', events.lost);
   commands.on('ready', heart.now);
-  commands.on('close', () => fail('not connected', events.lost));
+  commands.on('close', closed);
 
   return {
     get fault() {
-      return fault;
+      return verdict.fault();
     },
     invalidate() {
       fail('functions or groups are gone', events.lost);
       heart.now();
     },
-    refreshMasters: updateStreams,
+    refreshMasters: () => updateStreams(options),
     nowMs: () => clock.redisMs + (performance.now() - clock.atMs),
     async [Symbol.asyncDispose]() {
+      commands.off('ready', heart.now);
+      commands.off('close', closed);
       await heart.stop();
     },
   };
+}
+
+/** Whether the bridge may work, told to the log when it changes. */
+function createVerdict(tellGood: () => void) {
+  let fault: string | undefined = 'not connected yet';
+  return {
+    fault: () => fault,
+    fail(reason: string, tell: (reason: string) => void) {
+      if (fault !== reason) tell(reason);
+      fault = reason;
+    },
+    succeed() {
+      if (fault !== undefined) tellGood();
+      fault = undefined;
+    },
+  };
+}
+
+/** Without the store, the streams known before are read on, so that masters are told `unavailable`. */
+async function updateStreams({ streams, commands, listMasters }: SessionOptions): Promise<void> {
+  await streams.update(commands, await listMasters().catch(() => undefined));
+}
+
+/** Refreshes the alive key, and asks what time it is. */
+async function showLife({ commands, consumer }: SessionOptions): Promise<{ redisMs: number; atMs: number }> {
+  const askedMs = performance.now();
+  const [[seconds, micros]] = await Promise.all([
+    commands.time(),
+    commands.set(BRIDGE_ALIVE_KEY, consumer, 'PX', ALIVE_MS),
+  ]);
+  const redisMs = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  return { redisMs, atMs: (askedMs + performance.now()) / 2 };
 }
 
 /** Runs a task every `intervalMs`, or at once when told so; never twice at the same time. */

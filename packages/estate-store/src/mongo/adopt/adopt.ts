@@ -122,7 +122,7 @@ async function write(group: Group, place: AdoptPlace, chosen: readonly Fitting[]
   if (place.inPlace) await complete(group, place, chosen, documents);
   else await tables.pillars.insertMany(documents, within);
   for (const { _id, ...version } of documents) {
-    appended.versions.push({ ...version, op: 'create' } as VersionDocument);
+    appended.versions.push({ ...version, op: 'create', purged: false } as VersionDocument);
   }
   const scopes = new Set(chosen.map(({ record }) => `scope:${record.pillarenv}`));
   appended.changes.push({ _id: Long.fromNumber(tick), keys: [...scopes] });

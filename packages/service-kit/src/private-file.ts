@@ -4,19 +4,19 @@ import { ColonnadeError } from '@colonnade/contracts';
 /**
  * The bytes of a secret file that only its owner can read.
  * @param setting the environment variable that names it
- * @throws ColonnadeError `misconfigured`
+ * @throws ColonnadeError `misconfigured` naming setting, file and mode
  */
 export function readPrivateFile(path: string, setting: string): Buffer {
+  let mode: number;
   try {
-    if ((statSync(path).mode & 0o077) === 0) return readFileSync(path);
-  } catch (thrown) {
-    throw new ColonnadeError('misconfigured', `${setting} names a file that cannot be read`, {
-      cause: thrown,
-    });
+    mode = statSync(path).mode & 0o777;
+    if ((mode & 0o077) === 0) return readFileSync(path);
+  } catch (cause) {
+    throw new ColonnadeError('misconfigured', `${setting}: ${path} cannot be read`, { cause });
   }
   throw new ColonnadeError(
     'misconfigured',
-    `${setting} is open to its group or to everyone: chmod 600 (or 400)`,
+    `${setting}: ${path} has mode 0${mode.toString(8)}; others may read it: chmod 600 (or 400)`,
   );
 }
 

@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto';
+import type { Bus } from '@colonnade/bus';
+import {
+  type AuditEvent,
+  type AuditStage,
+  auditSubject,
+  type BusUser,
+  ColonnadeError,
+  startCall,
+} from '@colonnade/contracts';
+import type { PolicyEvaluator } from '../policy/evaluate.ts';
+import type { AuditDecision, AuditLevel } from '../policy/types.ts';
+import { attributesOf } from './attributes.ts';
+import { type Batch, createBatcher } from './batcher.ts';
+import { buildEvent, encodeEvent } from './build-event.ts';
+import { microTime } from './micro-time.ts';
+import type { AuditOutcome, AuditRequest } from './request.ts';
+import { type AuditWatch, silentWatch } from './watch.ts';
+
+/** One request on record. Each call waits until the stream has acknowledged the record, if the policy wants one. */
+export type AuditSpan = {
+  auditID: string;
+  /** @throws ColonnadeError `bus_unavailable`: the record is not stored, so the act must not happen */
+  received(): Promise<void>;
+  /** @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given */
+  complete(outcome: AuditOutcome): Promise<void>;
+};
+
+/** What somebody needs who only puts acts on record. */
+export type Auditor = { begin(request: AuditRequest): AuditSpan };
+
+/** A span with all the stages a request over HTTP can have. */
+export type RequestSpan = AuditSpan & {
+  level: AuditLevel;
+  /** Of a long-running request: its answer begins. @throws ColonnadeError `bus_unavailable` */
+  started(outcome: AuditOutcome): Promise<void>;
+  /** Instead of complete, when whoever handles errors has failed too. @throws ColonnadeError `bus_unavailable` */
+  panicked(outcome: AuditOutcome): Promise<void>;
+  /** The bytes of one stage's record, to be sent by other means; undefined when the policy wants none. */
+  encode(stage: AuditStage, outcome?: AuditOutcome): Uint8Array | undefined;
+};
+
+export type AuditRecorder = {
+  begin(request: AuditRequest): RequestSpan;
+  /**
+   * The one record of an act that is over, its ResponseComplete, stored together with those of other acts.
+   * @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given
+   */
+  recordBatched(request: AuditRequest, outcome: AuditOutcome): Promise<void>;
+  /** Stores what a batcher has put together. @throws ColonnadeError `bus_unavailable` */
+  publishBatch(batch: Batch, options?: { isRetry: boolean }): Promise<void>;
+};
+
+export type AuditorOptions = {
+  bus: Pick<Bus, 'publishDurable'> & Partial<Pick<Bus, 'isConnected'>>;
+  /** Under whose name records are stored. */
+  service: BusUser;
+  /** Without one: everything at Metadata. */
+  policy?: PolicyEvaluator;
+  watch?: AuditWatch;
+};
+
+const PUBLISH_BUDGET_MS = 2000;
+const EVERYTHING: PolicyEvaluator = {
+  evaluate: () => ({ level: 'Metadata', omitStages: [], omitManagedFields: false }),
+};
+
+/** Builds audit.k8s.io/v1 events and stores them in the stream AUDIT, under the name of one service. */
+export function createAuditor(options: AuditorOptions): AuditRecorder {
+  const { service, policy = EVERYTHING, watch = silentWatch } = options;
+  const subject = auditSubject(service);
+  const publish = async (msgId: string, payload: Uint8Array, allowDuplicate = false) => {
+    // At once, instead of after the time a publish waits: every request would wait for it.
+    if (options.bus.isConnected?.() === false) {
+      throw new ColonnadeError('bus_unavailable', 'not connected to NATS: nothing can be put on record');
+    }
+    const call = startCall(PUBLISH_BUDGET_MS);
+    await options.bus.publishDurable({ subject, msgId, payload, allowDuplicate }, call);
+  };
+  const publishBatch = async (batch: Batch, { isRetry } = { isRetry: false }) => {
+    const startMs = performance.now();
+    try {
+      await publish(batch.msgId, batch.payload, isRetry);
+    } catch (error) {
+      watch.failed({ stage: 'batch', error });
+      throw error;
+    }
+    watch.storedInBatch({ count: batch.count, ms: performance.now() - startMs });
+  };
+  const batcher = createBatcher({ send: (batch) => publishBatch(batch) });
+  const begin = (request: AuditRequest) => createSpan(request, decide(policy, request), publish, watch);
+  return {
+    begin,
+    publishBatch,
+    async recordBatched(request, outcome) {
+      const event = begin(request).encode('ResponseComplete', outcome);
+      if (event !== undefined) await batcher.add(event);
+    },
+  };
+}
+
+function createSpan(
+  request: AuditRequest,
+  decision: AuditDecision,
+  publish: (msgId: string, payload: Uint8Array) => Promise<void>,
+  watch: AuditWatch,
+): RequestSpan {
+  // Server-made: a client that repeats its Audit-ID must not make the stream drop a record as a duplicate.
+  const recordId = randomUUID();
+  const auditID = request.auditID ?? recordId;
+  const receivedAt = microTime();
+  const { level } = decision;
+  const build = (stage: AuditStage, outcome: AuditOutcome | undefined): AuditEvent | undefined => {
+    if (level === 'None' || decision.omitStages.includes(stage)) return undefined;
+    return buildEvent(request, { level, auditID, stage, receivedAt, outcome });
+  };
+  const store = async (stage: AuditStage, outcome?: AuditOutcome) => {
+    const event = build(stage, outcome);
+    if (event === undefined) return;
+    const startMs = performance.now();
+    try {
+      await publish(`${recordId}:${stage}`, encodeEvent(event));
+    } catch (error) {
+      watch.failed({ stage, error });
+      throw error;
+    }
+    watch.stored({ stage, level, ms: performance.now() - startMs });
+  };
+  return {
+    auditID,
+    level,
+    received: () => store('RequestReceived'),
+    started: (outcome) => store('ResponseStarted', outcome),
+    complete: (outcome) => store('ResponseComplete', outcome),
+    panicked: (outcome) => store('Panic', outcome),
+    encode(stage, outcome) {
+      const event = build(stage, outcome);
+      return event === undefined ? undefined : encodeEvent(event);
+    },
+  };
+}
+
+/** What the policy says, lifted to the floor: reveals, key operations and merges are always on record. */
+function decide(policy: PolicyEvaluator, request: AuditRequest): AuditDecision {
+  const decision = policy.evaluate(attributesOf(request));
+  if (request.floor === false) return decision;
+  return { ...decision, level: decision.level === 'None' ? 'Metadata' : decision.level, omitStages: [] };
+}

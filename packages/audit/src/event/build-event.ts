@@ -1,0 +1,104 @@
+import {
+  AUDIT_API_GROUP,
+  AUDIT_API_VERSION,
+  AUDIT_TRUNCATED,
+  type AuditEvent,
+  type AuditStage,
+  clipText,
+  encode,
+  LIMITS,
+  type ObjectRef,
+  zAuditEvent,
+} from '@colonnade/contracts';
+import { type AuditLevel, isAtLeast } from '../policy/types.ts';
+import { microTime } from './micro-time.ts';
+import type { AuditOutcome, AuditRequest } from './request.ts';
+
+export type EventFacts = {
+  level: AuditLevel;
+  auditID: string;
+  stage: AuditStage;
+  /** As microTime gives it. */
+  receivedAt: string;
+  outcome: AuditOutcome | undefined;
+};
+
+/** Bounds on what a client sends, so that a record without its bodies always fits one message. */
+const MAX_TEXT = 2048;
+const MAX_USER_AGENT = 1024;
+const MAX_LIST = 64;
+
+/** Bytes a record may have in a message: what NATS carries, less room for an EventList around it. */
+export const MAX_EVENT_BYTES = LIMITS.natsPayloadBytes - 1024;
+
+/** One stage of a request as an audit.k8s.io/v1 Event. Lone surrogates, which cannot be encoded, become U+FFFD. */
+export function buildEvent(request: AuditRequest, facts: EventFacts): AuditEvent {
+  const { level, outcome } = facts;
+  const isResource = request.objectRef?.resource !== undefined;
+  return {
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    level,
+    auditID: facts.auditID,
+    stage: facts.stage,
+    requestURI: clip(request.requestURI),
+    verb: clip(request.verb),
+    user: { username: clip(request.user.username), groups: clipList(request.user.groups) },
+    sourceIPs: request.sourceIPs === undefined ? undefined : clipList(request.sourceIPs),
+    userAgent: request.userAgent === undefined ? undefined : clipUserAgent(request.userAgent),
+    objectRef: request.objectRef === undefined ? undefined : completeRef(request.objectRef),
+    responseStatus: outcome === undefined ? undefined : statusOf(outcome),
+    requestObject: isResource && isAtLeast(level, 'Request') ? outcome?.requestObject : undefined,
+    responseObject: isResource && level === 'RequestResponse' ? outcome?.responseObject : undefined,
+    requestReceivedTimestamp: facts.receivedAt,
+    stageTimestamp: microTime(),
+    annotations: outcome?.annotations === undefined ? undefined : clipAnnotations(outcome.annotations),
+  };
+}
+
+/**
+ * The bytes of an event. One that is too large loses its bodies, as in Kubernetes; the event itself is never lost.
+ * @param maxBytes what a message carries
+ */
+export function encodeEvent(event: AuditEvent, maxBytes = MAX_EVENT_BYTES): Uint8Array {
+  const whole = encode(zAuditEvent, event);
+  if (whole.length <= maxBytes) return whole;
+  const { requestObject: _request, responseObject: _response, ...rest } = event;
+  return encode(zAuditEvent, { ...rest, annotations: { ...event.annotations, [AUDIT_TRUNCATED]: 'true' } });
+}
+
+function statusOf({ code, reason, message }: AuditOutcome): NonNullable<AuditEvent['responseStatus']> {
+  return {
+    code,
+    status: code < 400 ? undefined : 'Failure',
+    reason: reason === undefined ? undefined : clip(reason),
+    message: message === undefined ? undefined : clip(message),
+  };
+}
+
+function completeRef(ref: ObjectRef): ObjectRef {
+  const texts = Object.entries(ref).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  const clipped = Object.fromEntries(texts.map(([key, text]) => [key, clip(text)])) as ObjectRef;
+  if (ref.resource === undefined) return clipped;
+  return { apiGroup: AUDIT_API_GROUP, apiVersion: AUDIT_API_VERSION, ...clipped };
+}
+
+function clip(text: string, max = MAX_TEXT): string {
+  return clipText(text, max);
+}
+
+/** As kube-apiserver does. */
+function clipUserAgent(text: string): string {
+  return (
+    text.length > MAX_USER_AGENT ? `${text.slice(0, MAX_USER_AGENT)}...TRUNCATED` : text
+  ).toWellFormed();
+}
+
+function clipList(texts: readonly string[]): string[] {
+  return texts.slice(0, MAX_LIST).map((text) => clip(text));
+}
+
+function clipAnnotations(annotations: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(annotations).slice(0, MAX_LIST);
+  return Object.fromEntries(entries.map(([key, text]) => [clip(key, 256), clip(text)]));
+}

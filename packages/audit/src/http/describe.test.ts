@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { attributesOf, mergeRef, pillarRef } from '../event/attributes.ts';
+import { describeRequest, pillarRefOfBody } from './describe.ts';
+
+const TABLE: readonly (readonly [
+  request: string,
+  route: string | undefined,
+  verb: string,
+  object: object | undefined,
+])[] = [
+  ['POST', '/pillars', 'create', { resource: 'pillars' }],
+  ['GET', '/pillars/:pid', 'get', { resource: 'pillars', name: 'P', uid: 'P' }],
+  ['PUT', '/pillars/:pid', 'update', { resource: 'pillars', name: 'P', uid: 'P' }],
+  ['DELETE', '/pillars/:pid', 'delete', { resource: 'pillars', name: 'P', uid: 'P' }],
+  [
+    'GET',
+    '/pillars/:pid/versions',
+    'get',
+    { resource: 'pillars', name: 'P', uid: 'P', subresource: 'versions' },
+  ],
+  [
+    'POST',
+    '/pillars/:pid/reveal',
+    'create',
+    { resource: 'pillars', name: 'P', uid: 'P', subresource: 'reveal' },
+  ],
+  ['POST', '/pillars/list', 'list', { resource: 'pillars' }],
+  ['GET', '/collections', 'list', { resource: 'collections' }],
+  ['PATCH', '/collections/:id', 'patch', { resource: 'collections', name: 'I' }],
+  ['GET', '/masters/:id', 'get', { resource: 'masters', name: 'I' }],
+  ['POST', '/masters/:id/tokens', 'create', { resource: 'masters', name: 'I', subresource: 'tokens' }],
+  ['DELETE', '/masters/:id/tokens/:jti', 'delete', { resource: 'masters', name: 'I', subresource: 'tokens' }],
+  ['GET', '/masters/:master/minions', 'list', { resource: 'minions', namespace: 'M' }],
+  ['PUT', '/masters/:master/minions/:id', 'update', { resource: 'minions', namespace: 'M', name: 'I' }],
+  ['POST', '/tokens', 'create', { resource: 'tokens' }],
+  ['DELETE', '/tokens/:id', 'delete', { resource: 'tokens', name: 'I' }],
+  ['GET', '/explain', 'get', { resource: 'minions', namespace: 'M', name: 'W', subresource: 'explain' }],
+  ['GET', '/metrics', 'get', undefined],
+  ['OPTIONS', undefined, 'options', undefined],
+];
+
+const params = { pid: 'P', id: 'I', master: 'M', jti: 'J' };
+const query = { master: 'M', minion_id: 'W' };
+
+describe('what a request of our API is to a policy', () => {
+  for (const [method, route, verb, object] of TABLE) {
+    test(`${method} ${route}: ${verb} ${JSON.stringify(object)}`, () => {
+      const described = describeRequest({ method, route, params, query });
+      assert.equal(described.verb, verb);
+      assert.deepEqual(defined(described.objectRef), object);
+    });
+  }
+
+  test('a pillar lives in the kind of its target, or in its collection', () => {
+    assert.equal(pillarRef({ tgtType: 'root', tgtId: 'root', name: 'a' }).namespace, 'root');
+    assert.equal(pillarRef({ tgtType: 'minion', tgtId: 'web-1' }).namespace, 'minion');
+    assert.equal(pillarRef({ tgtType: 'collection', tgtId: 'root' }).namespace, 'collection:root');
+    const made = pillarRefOfBody({ tgt_type: 'collection', collection_id: 'c1', name: 'x' });
+    assert.deepEqual(defined(made), { resource: 'pillars', namespace: 'collection:c1', name: 'x' });
+    for (const body of [null, undefined, 'x', [], { tgt_type: 1n, name: {} }]) {
+      assert.deepEqual(defined(pillarRefOfBody(body)), { resource: 'pillars' });
+    }
+  });
+
+  test('attributes: our group where there is an object, the path without its query where there is none', () => {
+    const user = { username: 'a', groups: ['g'] };
+    const merge = attributesOf({ verb: 'get', requestURI: '/x', user, objectRef: mergeRef('m1', 'web-1') });
+    assert.deepEqual(merge, {
+      user: { name: 'a', groups: ['g'] },
+      ...{ verb: 'get', isResource: true, apiGroup: 'colonnade', resource: 'minions', subresource: 'pillar' },
+      ...{ namespace: 'm1', name: 'web-1', path: '/x' },
+    });
+    const url = attributesOf({ verb: 'get', requestURI: '/metrics?a=1#b', user });
+    assert.deepEqual([url.isResource, url.apiGroup, url.path], [false, '', '/metrics']);
+  });
+});
+
+/** What would be written: fields that are there. */
+function defined(ref: object | undefined): object | undefined {
+  return ref === undefined
+    ? ref
+    : Object.fromEntries(Object.entries(ref).filter(([, value]) => value !== undefined));
+}

@@ -1,0 +1,86 @@
+import type { ObjectRef } from '@colonnade/contracts';
+import { pillarRef } from '../event/attributes.ts';
+
+/** What a request is, as Kubernetes would call it. */
+export type Described = { verb: string; objectRef: ObjectRef | undefined };
+
+export type RouteFacts = {
+  method: string;
+  /** The route's pattern, `/pillars/:pid/reveal`; undefined when no route took the request. */
+  route: string | undefined;
+  params: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, unknown>>;
+};
+
+const RESOURCES: ReadonlySet<string> = new Set(['pillars', 'collections', 'masters', 'minions', 'tokens']);
+/** Resources that live in another one, which is their namespace. */
+const NESTED: ReadonlySet<string> = new Set(['minions']);
+const VERBS: Readonly<Record<string, string>> = {
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+/**
+ * Maps a request of our API to verb and object; pure. `GET /masters/m1/minions/web-1` is `get` of the minion `web-1`
+ * in the namespace `m1`, `POST /pillars/{pid}/reveal` is `create` of the pillar's subresource `reveal`. What is none of
+ * our resources has no object: its verb is the method in lower case, and policies match its URL.
+ */
+export function describeRequest(facts: RouteFacts): Described {
+  const { method, route, query } = facts;
+  if (route === '/explain') return { verb: 'get', objectRef: explainRef(query) };
+  const segments = route?.split('/').slice(1) ?? [];
+  const objectRef = objectOf(segments, facts.params);
+  if (objectRef === undefined) return { verb: method.toLowerCase(), objectRef };
+  if (segments.at(-1) === 'list') return { verb: 'list', objectRef };
+  const named = objectRef.name !== undefined;
+  return { verb: VERBS[method] ?? (named ? 'get' : 'list'), objectRef };
+}
+
+function objectOf(
+  segments: readonly string[],
+  params: Readonly<Record<string, string>>,
+): ObjectRef | undefined {
+  const [resource, first, second, third] = segments;
+  if (resource === undefined || !RESOURCES.has(resource)) return undefined;
+  const paramOf = (segment: string | undefined) =>
+    segment?.startsWith(':') ? params[segment.slice(1)] : undefined;
+  const name = paramOf(first);
+  if (second !== undefined && NESTED.has(second)) {
+    return { resource: second, namespace: name, name: paramOf(third) };
+  }
+  return resource === 'pillars'
+    ? pillarRef(name === undefined ? {} : { pid: name }, second)
+    : { resource, name, subresource: second };
+}
+
+/** `GET /explain` is about one minion. */
+function explainRef(query: Readonly<Record<string, unknown>>): ObjectRef {
+  return {
+    resource: 'minions',
+    subresource: 'explain',
+    namespace: textOf(query.master),
+    name: textOf(query.minion_id),
+  };
+}
+
+/** The pillar a body of `POST /pillars` or `POST /pillars/list` is about; the body is as it came, unchecked. */
+export function pillarRefOfBody(body: unknown, subresource?: string): ObjectRef {
+  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const tgtType = textOf(fields.tgt_type);
+  const tgtId = textOf(fields.collection_id) ?? textOf(fields.tgt_id);
+  const name = textOf(fields.name);
+  return pillarRef(
+    {
+      ...(tgtType === undefined ? {} : { tgtType }),
+      ...(tgtId === undefined ? {} : { tgtId }),
+      ...(name === undefined ? {} : { name }),
+    },
+    subresource,
+  );
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

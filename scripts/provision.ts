@@ -1,0 +1,86 @@
+// What an operator runs once on a real installation, before the services start.
+import { parseArgs } from 'node:util';
+import { connectBus } from '../packages/bus/src/index.ts';
+import { mergerAclRules } from '../packages/contracts/src/index.ts';
+import {
+  readConfig,
+  readPrivateText,
+  secretSetting,
+  setting,
+  zCount,
+  zText,
+} from '../packages/service-kit/src/index.ts';
+
+const usage = `node scripts/provision.ts COMMAND
+
+  streams              makes or updates the NATS streams, as the user "provisioner"
+                       environment: NATS_URL, NATS_PASSWORD_FILE (or NATS_PASSWORD), NATS_CA_FILE,
+                       EVENTS_MAX_MIB (default 1024), AUDIT_MAX_MIB (default 4096), NATS_REPLICAS (1 or 3, default 1)
+  redis-merger-acl     prints the line of the mergers' Redis user for users.acl
+                       environment: REDIS_PASSWORD_FILE
+
+Examples
+  NATS_URL=tls://nats.example:4222 NATS_PASSWORD_FILE=/etc/colonnade/nats-provisioner NATS_CA_FILE=/etc/colonnade/ca.crt \\
+    node scripts/provision.ts streams
+  REDIS_PASSWORD_FILE=/etc/colonnade/redis-merger node scripts/provision.ts redis-merger-acl >> users.acl
+
+Exit codes: 0 done, 1 failed, 2 unknown command
+`;
+
+const MIB = 1024 * 1024;
+
+async function makeStreams(): Promise<void> {
+  const settings = {
+    url: setting('NATS_URL', zText, { help: 'nats:// or tls:// address' }),
+    password: secretSetting('NATS_PASSWORD', { help: 'password of the user provisioner' }),
+    ca: setting('NATS_CA_FILE', zText, { help: 'CA of the NATS servers', default: '-' }),
+    eventsMib: setting('EVENTS_MAX_MIB', zCount, { help: 'space of EVENTS', default: '1024' }),
+    auditMib: setting('AUDIT_MAX_MIB', zCount, { help: 'space of AUDIT', default: '4096' }),
+    replicas: setting('NATS_REPLICAS', zCount, { help: 'copies of each stream', default: '1' }),
+  };
+  const config = readConfig(settings, process.env);
+  const say = (fields: object, message: string) =>
+    void process.stderr.write(`${message} ${JSON.stringify(fields)}\n`);
+  await using bus = await connectBus({
+    servers: config.url,
+    user: 'provisioner',
+    password: config.password.reveal(),
+    name: 'provision',
+    ...(config.ca === '-' ? {} : { tls: { caFile: config.ca } }),
+    logger: { info: say, warn: say, error: say },
+  });
+  await bus.provisionStreams({
+    maxEventsBytes: config.eventsMib * MIB,
+    maxAuditBytes: config.auditMib * MIB,
+    replicas: config.replicas,
+  });
+  process.stdout.write('streams EVENTS and AUDIT are as they should be\n');
+}
+
+function printMergerAcl(): void {
+  const password = readPrivateText(process.env.REDIS_PASSWORD_FILE ?? '', 'REDIS_PASSWORD_FILE');
+  process.stdout.write(`user pillar-merger ${mergerAclRules(password).join(' ')}\n`);
+}
+
+const commands: Readonly<Record<string, () => Promise<void> | void>> = {
+  streams: makeStreams,
+  'redis-merger-acl': printMergerAcl,
+};
+
+const { values, positionals } = parseArgs({
+  options: { help: { type: 'boolean' } },
+  allowPositionals: true,
+  strict: false,
+});
+const command = commands[positionals[0] ?? ''];
+if (values.help || command === undefined) {
+  process.stdout.write(usage);
+  process.exitCode = values.help ? 0 : 2;
+} else {
+  try {
+    await command();
+  } catch (thrown) {
+    process.stderr.write(`${thrown instanceof Error ? thrown.message : String(thrown)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ENDPOINTS } from '@colonnade/contracts';
+import { settingsTable } from '@colonnade/service-kit';
+import { kmsSettings, readKmsConfig } from './config.ts';
+
+const readme = await readFile(path.join(import.meta.dirname, '..', 'README.md'), 'utf8');
+
+test('the README names every setting as it is', () => {
+  for (const row of settingsTable(kmsSettings)) assert.ok(readme.includes(row), row);
+});
+
+test('the README names every subject and every metric', async () => {
+  const subjects = ENDPOINTS.filter((endpoint) => endpoint.server === 'crypto-kms').map(
+    (endpoint) => endpoint.subject,
+  );
+  assert.ok(subjects.length >= 10);
+  const events = await readFile(path.join(import.meta.dirname, 'events.ts'), 'utf8');
+  const metrics = [...events.matchAll(/'(kms_\w+)'/gu)].map(([, name]) => `colonnade_${name}`);
+  assert.ok(metrics.length >= 4);
+  for (const name of [...subjects, ...metrics]) assert.ok(readme.includes(`\`${name}\``), name);
+});
+
+test('an empty variable is an unset one; the KEK cannot be printed', () => {
+  const env = { KMS_STATE_DIR: '/state', NATS_PASSWORD: 'x', PILLARS_KEK_B64: '', PILLARS_KID: '' };
+  const config = readKmsConfig(env);
+  assert.equal(config.kekBase64, undefined);
+  assert.equal(config.kid, 'core-kek-v1');
+  const hidden = JSON.stringify(readKmsConfig({ ...env, PILLARS_KEK_B64: 'hush' }));
+  assert.ok(!hidden.includes('hush'));
+  assert.throws(
+    () => readKmsConfig({ ...env, PILLARS_KID: 'k'.repeat(129) }),
+    /PILLARS_KID: must be at most 128/u,
+  );
+});

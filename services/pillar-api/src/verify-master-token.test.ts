@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ColonnadeError, masterSubject, masterTokenRules, startCall } from '@colonnade/contracts';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { createTokenVerifier } from './verify-master-token.ts';
+
+const nowS = () => Math.floor(Date.now() / 1000);
+
+async function setUp() {
+  const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
+  const { x } = await exportJWK(publicKey);
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x), kid: 'k1', use: 'sig', alg: 'EdDSA' } as const;
+  const verify = createTokenVerifier({ jwks: async () => [jwk] });
+  const good = {
+    iss: masterTokenRules.issuer,
+    aud: masterTokenRules.audience,
+    sub: masterSubject('m1'),
+    iat: nowS(),
+    nbf: nowS(),
+    exp: nowS() + 60,
+    jti: 'token-1',
+  };
+  const sign = (claims: Readonly<Record<string, unknown>> = {}, typ: string = masterTokenRules.typ) =>
+    new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'EdDSA', typ, kid: 'k1' }).sign(privateKey);
+  return { good, sign, check: async (token: string) => verify(token, startCall(1000)) };
+}
+
+test('a token of a master is good under the rules that KMS and merger go by, and no other is', async () => {
+  const { good, sign, check } = await setUp();
+  assert.equal((await check(await sign())).jti, 'token-1');
+  assert.equal((await check(await sign({ exp: nowS() - 2 }))).jti, 'token-1');
+  const bad = [
+    await sign({}, 'JWT'),
+    await sign({ iss: 'other' }),
+    await sign({ aud: 'other' }),
+    await sign({ exp: nowS() - 10 }),
+    await sign({ nbf: nowS() + 30 }),
+  ];
+  for (const claim of Object.keys(good)) bad.push(await sign({ [claim]: undefined }));
+  for (const token of bad) {
+    await assert.rejects(check(token), (e) => e instanceof ColonnadeError && e.code === 'unauthorized');
+  }
+});

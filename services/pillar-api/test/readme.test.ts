@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { settingsTable } from '@colonnade/service-kit';
+import { PERMISSIONS, ROLE_PERMISSIONS } from '../src/auth/permissions.ts';
+import { settings } from '../src/config.ts';
+import { allRoutes } from '../src/routes/index.ts';
+
+const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
+
+/** The lines of a table, by the first words of its section. */
+function tableOf(section: string): string[] {
+  const text = readme.split(`## ${section}\n`)[1]?.split('\n## ')[0] ?? '';
+  return text
+    .split('\n')
+    .filter((line) => line.startsWith('| '))
+    .slice(2);
+}
+
+test('the table of settings is that of the code', () => {
+  assert.deepEqual(tableOf('Settings'), [...settingsTable(settings)]);
+});
+
+test('the table of routes names every route with its permission', () => {
+  const nothing = undefined as never;
+  const routes = allRoutes({ estate: nothing, kms: nothing, bus: nothing, idempotency: nothing });
+  const expected = routes.map(
+    ({ method, url, permission }) => `| \`${method} ${url}\` | \`${permission}\` |`,
+  );
+  const told = tableOf('Routes').map((line) => line.split(' | ').slice(0, 2).join(' | ').concat(' |'));
+  assert.deepEqual(told.sort(), [...expected, '| `GET /metrics` | `metrics:read` |'].sort());
+});
+
+test('the table of roles names what each may do', () => {
+  for (const [role, permissions] of Object.entries(ROLE_PERMISSIONS)) {
+    const line = tableOf('Roles').find((row) => row.startsWith(`| ${role} |`)) ?? '';
+    if (permissions === PERMISSIONS) assert.match(line, /\| all,/u);
+    else
+      assert.deepEqual(
+        line.match(/`[^`]+`/gu),
+        permissions.map((p) => `\`${p}\``),
+      );
+  }
+});

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  BRIDGE_AUDIENCE,
+  ColonnadeError,
+  type ErrorCode,
+  IDENTITY_ISSUER,
+  MASTER_TOKEN_TYP,
+  masterSubject,
+} from '@colonnade/contracts';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { createKeySet, type Jwks } from './jwks.ts';
+import { createTokenVerifier } from './verify-token.ts';
+
+type Changes = {
+  typ?: string;
+  kid?: string;
+  iss?: string;
+  aud?: string;
+  sub?: string;
+  jti?: string | undefined;
+  exp?: number;
+  nbf?: number;
+};
+
+/** A KMS's keys, and tokens signed with them. */
+async function createKeys() {
+  const names: string[] = [];
+  const pairs = new Map<string, Awaited<ReturnType<typeof generateKeyPair>>>();
+  let fetches = 0;
+  let away = false;
+  const add = async (kid: string): Promise<void> => {
+    names.push(kid);
+    pairs.set(kid, await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true }));
+  };
+  const fetchKeys = async (): Promise<Jwks> => {
+    fetches += 1;
+    if (away) throw new ColonnadeError('unavailable', 'away');
+    const jwks = names.map(async (kid) => {
+      const { x } = await exportJWK((pairs.get(kid) ?? assert.fail()).publicKey);
+      return { kty: 'OKP', crv: 'Ed25519', x: String(x), kid, use: 'sig', alg: 'EdDSA' } as const;
+    });
+    return { keys: await Promise.all(jwks) };
+  };
+  const sign = async (changes: Changes = {}): Promise<string> => {
+    const { typ = MASTER_TOKEN_TYP, kid = 'k1', iss = IDENTITY_ISSUER, aud = BRIDGE_AUDIENCE } = changes;
+    const { sub = masterSubject('m1'), exp = Math.floor(Date.now() / 1000) + 60 } = changes;
+    const { nbf = 0 } = changes;
+    const jti = 'jti' in changes ? changes.jti : 'token-1';
+    const token = new SignJWT(jti === undefined ? {} : { jti })
+      .setProtectedHeader({ alg: 'EdDSA', typ, kid })
+      .setIssuer(iss)
+      .setAudience(aud)
+      .setSubject(sub)
+      .setIssuedAt()
+      .setNotBefore(nbf)
+      .setExpirationTime(exp);
+    return token.sign((pairs.get(kid) ?? (await generateKeyPair('EdDSA'))).privateKey);
+  };
+  const setAway = (is: boolean): void => {
+    away = is;
+  };
+  await add('k1');
+  return { add, fetchKeys, sign, fetches: () => fetches, setAway };
+}
+
+const codeOf = async (work: Promise<unknown>): Promise<ErrorCode | undefined> =>
+  work.then(
+    () => undefined,
+    (thrown) => (thrown as ColonnadeError).code,
+  );
+
+test('a token of the KMS for this master is good, and only that', async () => {
+  const keys = await createKeys();
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys }));
+  assert.deepEqual(await verify(await keys.sign(), 'm1'), { tokenId: 'token-1' });
+  const now = Math.floor(Date.now() / 1000);
+  const bad: Changes[] = [
+    { typ: 'JWT' },
+    { nbf: now + 30 },
+    { iss: 'someone' },
+    { aud: 'crypto-kms' },
+    { sub: masterSubject('m2') },
+    { sub: 'm1' },
+    { jti: undefined },
+    { exp: now - 60 },
+    { kid: 'unknown' },
+  ];
+  for (const changes of bad) {
+    assert.equal(
+      await codeOf(verify(await keys.sign(changes), 'm1')),
+      'unauthorized',
+      JSON.stringify(changes),
+    );
+  }
+  for (const text of ['', 'x', 'a.b.c', `${await keys.sign()}x`])
+    assert.equal(await codeOf(verify(text, 'm1')), 'unauthorized');
+});
+
+test('a token that was good once expires, and is of one master however often it was seen', async () => {
+  const keys = await createKeys();
+  let nowMs = Date.now();
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys }), () => nowMs);
+  const token = await keys.sign({ exp: Math.floor(nowMs / 1000) + 30 });
+  await verify(token, 'm1');
+  assert.equal(await codeOf(verify(token, 'm2')), 'unauthorized');
+  nowMs += 60_000;
+  assert.equal(await codeOf(verify(token, 'm1')), 'unauthorized');
+});
+
+test('a new key is found by one more read; unknown keys cannot make many', async () => {
+  const keys = await createKeys();
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys, cooldownMs: 0 }));
+  await verify(await keys.sign(), 'm1');
+  await keys.add('k2');
+  await verify(await keys.sign({ kid: 'k2' }), 'm1');
+  assert.equal(keys.fetches(), 2);
+  const slow = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys, cooldownMs: 60_000 }));
+  await slow(await keys.sign(), 'm1');
+  const before = keys.fetches();
+  for (let i = 0; i < 20; i++)
+    assert.equal(await codeOf(slow(await keys.sign({ kid: `u${i}` }), 'm1')), 'unauthorized');
+  assert.equal(keys.fetches(), before);
+});
+
+test('everyone who needs the keys at once shares one read', async () => {
+  const keys = await createKeys();
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys }));
+  const token = await keys.sign();
+  await Promise.all(Array.from({ length: 50 }, () => verify(token, 'm1')));
+  assert.equal(keys.fetches(), 1);
+});
+
+test('keys that cannot be read: kms_unavailable; once read they serve on without the KMS', async () => {
+  const keys = await createKeys();
+  keys.setAway(true);
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys, cooldownMs: 0, maxAgeMs: 0 }));
+  assert.equal(await codeOf(verify(await keys.sign(), 'm1')), 'kms_unavailable');
+  keys.setAway(false);
+  await verify(await keys.sign(), 'm1');
+  keys.setAway(true);
+  await verify(await keys.sign({ jti: 'token-2' }), 'm1');
+});

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { type Bus, route } from '@colonnade/bus';
+import { ColonnadeError, estateRegisterMinion, mergerExplain, SECRET_MASK } from '@colonnade/contracts';
+import type { ServiceProcess } from '@colonnade/embedded';
+import { toPlain } from '@colonnade/value';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import {
+  call,
+  collectionTarget,
+  minionTarget,
+  outcomeOf,
+  rootTarget,
+  startWorld,
+  type TestMaster,
+  type World,
+} from './support.ts';
+
+let world: World;
+let master: TestMaster;
+let operator: Bus;
+let merger: ServiceProcess;
+
+before(async () => {
+  world = await startWorld();
+  master = await world.addMaster('salt-1', { onUnknownMinion: 'register' });
+  await world.addCollection('eu');
+  await world.addCollection('web', 'eu');
+  await world.addMinion('salt-1', 'web-1', ['web']);
+  await world.addPillar(rootTarget, 'role', 'none');
+  await world.addPillar(collectionTarget('eu', 'ann'), 'role', 'eu');
+  await world.addPillar(collectionTarget('web', 'ann'), 'role', 'web');
+  await world.addSecret(rootTarget, 'password', 'of root');
+  await world.addPillar(minionTarget('web-1', 'salt-1'), 'n', 1);
+  merger = await world.startMerger();
+  operator = await world.bus.as('operator');
+  await waitFor('an answer', async () => (await ask('web-1')) !== undefined);
+});
+after(() => world[Symbol.asyncDispose]());
+
+const explain = (pillarenv: string, minion_id = 'web-1', id = 'salt-1') =>
+  operator.request(mergerExplain, { master: id, minion_id, pillarenv }, call());
+const ask = async (minionId: string) => outcomeOf(await master.client.ask({ minionId, pillarenv: 'auto' }));
+
+test('each key tells the scope that won and those it overrode, and no secret', async () => {
+  const { keys, pillarenv, clock } = await explain('auto');
+  assert.equal(pillarenv, 'base,collection:web;user:ann');
+  assert.ok(clock > 0);
+  const short = keys.map(({ name, value, is_secret, winner, overrode }) => ({
+    ...{ name, value: toPlain(value), is_secret, winner: winner.pillarenv },
+    overrode: overrode.map((origin) => origin.pillarenv),
+  }));
+  assert.deepEqual(short, [
+    { name: 'n', value: 1, is_secret: false, winner: 'minion_id:web-1;master:salt-1', overrode: [] },
+    { name: 'password', value: SECRET_MASK, is_secret: true, winner: 'base', overrode: [] },
+    {
+      name: 'role',
+      value: 'web',
+      is_secret: false,
+      winner: 'collection:web;user:ann',
+      overrode: ['collection:eu;user:ann', 'base'],
+    },
+  ]);
+});
+
+test('explain gives no more than the minion would get', async () => {
+  await assert.rejects(explain('minion_id:db-1;master:salt-1'), { code: 'forbidden' });
+  await assert.rejects(explain('staging'), { code: 'forbidden' });
+  await assert.rejects(explain('auto', 'new-1'), { code: 'unknown_minion' });
+  await assert.rejects(explain('auto', 'web-1', 'salt-9'), { code: 'unknown_master' });
+  assert.equal(await world.store.getMinion('salt-1', 'new-1'), undefined, 'explaining registers nobody');
+});
+
+test('explain works while the KMS is away', async () => {
+  await world.kms.kill('SIGSTOP');
+  try {
+    assert.equal((await explain('auto')).keys.length, 3);
+  } finally {
+    await world.kms.kill('SIGCONT');
+  }
+});
+
+test('a first request registers its minion with the owner of the estate', async () => {
+  assert.equal(await ask('new-1'), 'unavailable', 'nobody there to register it');
+  const asked: string[] = [];
+  const api = await world.bus.as('pillar-api');
+  const answer = route(estateRegisterMinion, async ({ token, master: id, minion_id }) => {
+    asked.push(minion_id);
+    assert.equal(token, master.token);
+    if (minion_id === 'bad-1') throw new ColonnadeError('unknown_minion', 'not this one');
+    if (minion_id === 'lost-1') return {};
+    await world.addMinion(id, minion_id, []);
+    return {};
+  });
+  const service = { name: 'pillar-api', version: '0.1.0', description: 'registers minions' } as const;
+  await using _served = await api.serve(service, [answer]);
+  assert.deepEqual(await ask('new-1'), { role: 'none', password: 'of root' });
+  assert.deepEqual(await ask('new-1'), { role: 'none', password: 'of root' });
+  assert.equal(await ask('bad-1'), 'unknown_minion');
+  assert.equal(await ask('lost-1'), 'unknown_minion');
+  assert.deepEqual(asked, ['new-1', 'bad-1', 'lost-1']);
+});
+
+test('ready, and metrics that tell what masters got', async () => {
+  const ready = (await (await fetch(`${merger.url}/readyz`)).json()) as {
+    ok: boolean;
+    checks: { name: string }[];
+  };
+  assert.equal(ready.ok, true);
+  assert.deepEqual(ready.checks.map(({ name }) => name).sort(), ['bridge', 'nats', 'store']);
+  const metrics = await (await fetch(`${merger.url}/metrics`)).text();
+  assert.match(metrics, /colonnade_merger_requests_total\{code="ok",service="pillar-merger"\} \d+/u);
+  assert.match(metrics, /colonnade_merger_redis_usable\{service="pillar-merger"\} 1/u);
+});

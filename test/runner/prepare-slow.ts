@@ -1,0 +1,34 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { Report } from '@colonnade/embedded/servers';
+import { buildGo, skipWithoutGo } from '../support/go.ts';
+import { ensureVenv, readRequirements } from '../support/python.ts';
+
+/**
+ * Builds in the background what takes minutes on a new machine, while the quick tests run: Go programs to compare with,
+ * the Salt versions under test. A test that comes to it earlier waits for the same build; a failure is the test's to
+ * report.
+ */
+export async function prepareSlow(root: string, files: readonly string[], report: Report): Promise<void> {
+  await Promise.all([prepareGo(root, files, report), prepareSalt(root, files, report)]);
+}
+
+async function prepareGo(root: string, files: readonly string[], report: Report): Promise<void> {
+  const folder = path.join('test', 'conformance', 'audit-policy');
+  if (skipWithoutGo() !== false || !files.some((file) => file.startsWith(folder))) return;
+  await buildGo(path.join(root, folder)).catch((error: Error) =>
+    report(`${folder} could not be built: ${error.message}`),
+  );
+}
+
+async function prepareSalt(root: string, files: readonly string[], report: Report): Promise<void> {
+  const folder = path.join(root, 'test', 'salt');
+  if (!files.some((file) => file.startsWith('test/salt/'))) return;
+  for (const name of await readdir(folder)) {
+    const version = /^requirements-(\d+)\.txt$/u.exec(name)?.[1];
+    if (version === undefined) continue;
+    await ensureVenv(`salt-${version}`, await readRequirements(path.join(folder, name))).catch(
+      (error: Error) => report(`Salt ${version} could not be prepared: ${error.message}`),
+    );
+  }
+}

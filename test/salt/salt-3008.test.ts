@@ -1,0 +1,3 @@
+import { describeSalt } from './full-stack.ts';
+
+await describeSalt('3008');
