@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ColonnadeError } from '@colonnade/contracts';
 import { canonicalText, type Value } from '@colonnade/value';
 import { openMongoSource, openMongoTarget } from '../mongo/archive.ts';
-import type { MongoOptions } from '../mongo/options.ts';
+import type { EstatePlace } from '../place.ts';
 import type { Clock } from '../port.ts';
 import { INCARNATION_JUMP } from '../rules/clock.ts';
 import { openSqliteSource, openSqliteTarget } from '../sqlite/archive.ts';
@@ -15,9 +15,6 @@ import {
   type KeptAnswer,
   type ReadRows,
 } from './archive.ts';
-
-/** Where an estate is, or is to be. */
-export type EstatePlace = { kind: 'sqlite'; path: string } | ({ kind: 'mongodb' } & MongoOptions);
 
 export type CopyReport = {
   /** Of the estate that was read, and of the new one. */
