@@ -11,6 +11,7 @@ import {
   openSqliteStore,
 } from '@colonnade/estate-store';
 import { parseValue } from '@colonnade/value';
+import { MongoClient } from 'mongodb';
 import { mongoForTests, skipWithoutMongo, type TestMongo } from '../../../test/support/mongo.ts';
 import { type TempDir, tempDir } from '../../../test/support/temp.ts';
 
@@ -194,6 +195,24 @@ describe('copies of an estate', { skip: await skipWithoutMongo() }, () => {
       assert.deepEqual(await dump(copy), await dump(store));
     });
   }
+
+  test('a copy that is not the same is not finished', async () => {
+    const source = await filled(sqlite());
+    const target = mongodb();
+    const auth =
+      target.user === undefined ? {} : { auth: { username: target.user, password: target.password ?? '' } };
+    await using client = new MongoClient(target.url, auth);
+    const onProgress = async (table: string) => {
+      if (table !== 'versions') return;
+      await client
+        .db(target.database)
+        .collection('pillars')
+        .updateOne({ pid: 'p3' }, { $set: { value: 1 } });
+    };
+    const copying = copyStore(source, target, { onProgress });
+    await refuses(copying, 'conflict', /the pillars of the copy are not those of the estate/u);
+    await refuses(open(target), 'misconfigured', /has not been finished/u);
+  });
 
   test('a copy that was cut short is no estate, and is begun anew', async () => {
     const source = await filled(sqlite());

@@ -77,7 +77,9 @@ async function compare(left: ReadRows, right: ReadRows): Promise<CopyReport['tab
   const tables: Partial<Record<ArchiveTable, { rows: number; sha256: string }>> = {};
   for (const table of ARCHIVE_TABLES) {
     const [a, b] = [await digest(left, table, soonMs), await digest(right, table, soonMs)];
-    if (a.rows !== b.rows || a.sha256 !== b.sha256) throw changedMeanwhile();
+    if (a.rows !== b.rows || a.sha256 !== b.sha256) {
+      throw new ColonnadeError('conflict', `the ${table} of the copy are not those of the estate`);
+    }
     tables[table] = a;
   }
   return tables as CopyReport['tables'];
