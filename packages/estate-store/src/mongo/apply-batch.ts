@@ -14,7 +14,7 @@ import {
 } from './mutations-fleet.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { StoredValue } from './stored-value.ts';
-import type { Group, Tx } from './transaction.ts';
+import { type Group, keepChanges, type Tx } from './transaction.ts';
 
 /**
  * Applies one batch inside the open transaction: tick + 1, rows, versions, change keys, outbox rows, idempotency.
@@ -37,7 +37,7 @@ export async function applyBatch(
     change: (key) => changed.add(key),
   };
   for (const mutation of batch.mutations) await applyMutation(tx, mutation);
-  if (changed.size > 0) appended.changes.push({ _id: Long.fromNumber(tick), keys: [...changed] });
+  if (changed.size > 0) keepChanges(group, changed);
   for (const [index, event] of batch.events.entries()) {
     const place = { _id: new ObjectId(), tick: Long.fromNumber(tick), index, time: new Date(batch.atMs) };
     appended.outbox.push({ ...place, ...event });

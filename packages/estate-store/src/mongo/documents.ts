@@ -204,8 +204,8 @@ export type AnswerDocument = {
 
 export type LeaseDocument = { _id: string; holder: string; fence: number; expires_at: Date; drops?: number };
 
-/** The keys a tick changed; `_id` is the tick. */
-export type ChangeDocument = { _id: Long; keys: readonly string[] };
+/** The keys a tick changed. */
+export type ChangeDocument = { _id: ObjectId; tick: Long; keys: readonly string[] };
 
 /** What was canonical when it was written is not held to the limits of today. */
 export function readText(text: string): Value {

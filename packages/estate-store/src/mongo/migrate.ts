@@ -67,7 +67,7 @@ async function readSchemaVersion(connection: Connection, options: MigrateOptions
 export async function renewIncarnation({ tables, within, clock }: Group): Promise<void> {
   const tick = Long.fromNumber(clock.tick + INCARNATION_JUMP);
   const renewed = { incarnation: randomUUID(), tick, changes_floor: tick };
-  await tables.changes.deleteMany({ _id: { $lte: tick } }, { ...within, hint: INDEX.id });
+  await tables.changes.deleteMany({ tick: { $lte: tick } }, within);
   await tables.leases.updateMany({}, { $set: { expires_at: new Date(0) } }, { ...within, hint: INDEX.id });
   await tables.meta.updateOne({ _id: 'clock' }, { $set: renewed }, within);
 }

@@ -34,8 +34,8 @@ export async function deleteCollection(
   const found = await tables.collections.findOne({ _id: id }, within);
   checkExpect('collection', found === null ? undefined : { tick: toNumber(found.tick) }, expect);
   checkFree('collection', {
-    children: await hasAny(tx, tables.collections, { parent_id: id }, INDEX.collectionParent),
-    members: await hasAny(tx, tables.minions, { collections: id }, INDEX.minionCollections),
+    children: await hasAny(tx, tables.collections, { parent_id: id }),
+    members: await hasAny(tx, tables.minions, { collections: id }),
     pillars: await hasAny(tx, tables.pillars, { tgt_type: 'collection', tgt_id: id }, INDEX.pillarKey),
   });
   await tables.collections.deleteOne({ _id: id }, within);
@@ -47,9 +47,7 @@ async function readSubtree({ tables, within }: Tx, id: string): Promise<string[]
   const levels = [[id]];
   for (let below = [id]; levels.length <= LIMITS.collectionDepth; ) {
     const children = { parent_id: { $in: below } };
-    const found = await tables.collections
-      .find(children, { ...within, hint: INDEX.collectionParent, projection: { _id: 1 } })
-      .toArray();
+    const found = await tables.collections.find(children, { ...within, projection: { _id: 1 } }).toArray();
     if (found.length === 0) break;
     below = found.map(({ _id }) => _id);
     levels.push(below);
@@ -80,5 +78,5 @@ async function changeOwner(tx: Tx, ids: readonly string[], owner: string): Promi
   const pillars = { tgt_type: 'collection', tgt_id: { $in: [...ids] } };
   checkOwnerMayChange(await hasAny(tx, tables.pillars, pillars, INDEX.pillarKey));
   const set = { $set: { owner, tick: Long.fromNumber(tx.tick) } };
-  await tables.collections.updateMany({ _id: { $in: [...ids] } }, set, { ...within, hint: INDEX.id });
+  await tables.collections.updateMany({ _id: { $in: [...ids] } }, set, within);
 }

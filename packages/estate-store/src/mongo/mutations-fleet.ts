@@ -5,7 +5,6 @@ import { checkAdmin } from '../rules/admin.ts';
 import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
 import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
 import { fromMaster, fromMinion, fromToken, minionKey, toNumber, toToken } from './documents.ts';
-import { INDEX } from './schema.ts';
 import type { Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
@@ -21,7 +20,7 @@ export async function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): P
 export async function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): Promise<void> {
   checkDeletable(expect);
   await checkExpected(tx, tx.tables.masters, 'master', id, expect);
-  checkFree('master', { minions: await hasAny(tx, tx.tables.minions, { master: id }, INDEX.minion) });
+  checkFree('master', { minions: await hasAny(tx, tx.tables.minions, { master: id }) });
   await tx.tables.masters.deleteOne({ _id: id }, tx.within);
   tx.change(`master:${id}`);
 }
@@ -30,12 +29,12 @@ export async function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>):
 export async function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): Promise<void> {
   const { tables, within } = tx;
   const { master, id, collections } = record;
-  checkMasterKnown(await hasAny(tx, tables.masters, { _id: master }, INDEX.id));
+  checkMasterKnown(await hasAny(tx, tables.masters, { _id: master }));
   await checkExpected(tx, tables.minions, 'minion', minionKey(master, id), expect);
   checkMembershipList(collections);
   if (collections.length > 0) {
     const wanted = { _id: { $in: [...collections] } };
-    const found = await tables.collections.find(wanted, { ...within, hint: INDEX.id }).toArray();
+    const found = await tables.collections.find(wanted, within).toArray();
     const known = new Set(found.map(({ _id }) => _id));
     checkMembershipsKnown(collections, (one) => known.has(one));
   }
@@ -49,7 +48,7 @@ export async function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.de
   checkDeletable(expect);
   await checkExpected(tx, tables.minions, 'minion', minionKey(master, id), expect);
   const ofMinion = { pillarenv: minionEnv(id, master) };
-  checkFree('minion', { pillars: await hasAny(tx, tables.pillars, ofMinion, INDEX.pillarEnv) });
+  checkFree('minion', { pillars: await hasAny(tx, tables.pillars, ofMinion) });
   await tables.minions.deleteOne({ _id: minionKey(master, id) }, tx.within);
   tx.change(`minion:${master}/${id}`);
 }
@@ -90,12 +89,13 @@ async function put<T extends Keyed>({ within }: Tx, table: Collection<T>, docume
   await table.replaceOne({ _id: document._id } as never, document as never, { ...within, upsert: true });
 }
 
-/** Whether a collection holds a document of this kind; the hint is the index that tells. */
+/** Whether a collection holds a document of this kind. */
 export async function hasAny<T extends Document>(
   { within }: Tx,
   table: Collection<T>,
   filter: object,
-  hint: Readonly<Record<string, 1>>,
+  hint?: Readonly<Record<string, 1>>,
 ): Promise<boolean> {
-  return (await table.findOne(filter, { ...within, hint, projection: { _id: 1 } })) !== null;
+  const options = { ...within, ...(hint === undefined ? {} : { hint }), projection: { _id: 1 } };
+  return (await table.findOne(filter, options)) !== null;
 }

@@ -40,12 +40,9 @@ export async function updatePillar(tx: Tx, mutation: PillarUpdate<StoredValue>):
   const { pid, expectTick, value, isSecret } = mutation;
   const set = { ...value, is_secret: isSecret, ...writtenBy(tx) };
   const unset = { [Object.hasOwn(value, 'value') ? 'value_json' : 'value']: true };
-  const found = await tx.tables.pillars.findOneAndUpdate(
-    whichPillar(pid, expectTick),
-    { $set: set, $unset: unset } as object,
-    { ...tx.within, hint: INDEX.pillarPid, returnDocument: 'before' },
-  );
-  const before = found ?? (await refuse(tx, pid, expectTick));
+  const change = { $set: set, $unset: unset } as object;
+  const options = { ...tx.within, returnDocument: 'before' } as const;
+  const before = expected(await tx.tables.pillars.findOneAndUpdate({ pid }, change, options), expectTick);
   if (isSecret && !before.is_secret) await purgeVersions(tx, { pid, is_secret: false });
   const { value: _value, value_json: _text, ...rest } = before as PillarDocument & Record<string, unknown>;
   keepVersion(tx, { ...rest, ...set } as PillarDocument, 'update');
@@ -56,9 +53,14 @@ export async function deletePillar(
   tx: Tx,
   { pid, expectTick }: Extract<Mutation, { kind: 'pillar.delete' }>,
 ): Promise<void> {
-  const options = { ...tx.within, hint: INDEX.pillarPid };
-  const document = await tx.tables.pillars.findOneAndDelete(whichPillar(pid, expectTick), options);
-  keepVersion(tx, { ...(document ?? (await refuse(tx, pid, expectTick))), ...writtenBy(tx) }, 'delete');
+  const document = expected(await tx.tables.pillars.findOneAndDelete({ pid }, tx.within), expectTick);
+  keepVersion(tx, { ...document, ...writtenBy(tx) }, 'delete');
+}
+
+/** Looks after the change, not before it: a refusal undoes it with the whole transaction. */
+function expected(found: PillarDocument | null, expectTick: number | undefined): PillarDocument {
+  checkExpect('pillar', found === null ? undefined : { tick: toNumber(found.tick) }, expectTick);
+  return found as PillarDocument;
 }
 
 /** @throws ColonnadeError not_found when there never was such a pillar */
@@ -67,7 +69,7 @@ export async function purgeHistory(
   { pid }: Extract<Mutation, { kind: 'pillar.purgeHistory' }>,
 ): Promise<void> {
   if (!(await hasVersions(tx, pid))) throw new ColonnadeError('not_found', 'no such pillar');
-  const pillar = await tx.tables.pillars.findOne({ pid }, { ...tx.within, hint: INDEX.pillarPid });
+  const pillar = await tx.tables.pillars.findOne({ pid }, tx.within);
   await purgeVersions(tx, pillar === null ? { pid } : { pid, tick: { $ne: pillar.tick } });
 }
 
@@ -78,18 +80,8 @@ async function purgeVersions(tx: Tx, which: Filter<VersionDocument>): Promise<vo
   await tx.tables.versions.updateMany(which, purged, { ...tx.within, hint: INDEX.version });
 }
 
-function whichPillar(pid: string, expectTick: number | undefined) {
-  return expectTick === undefined ? { pid } : { pid, tick: Long.fromNumber(expectTick) };
-}
-
 function writtenBy({ by, atMs, tick }: Tx) {
   return { updated_by: by, updated_at: new Date(atMs), tick: Long.fromNumber(tick) };
-}
-
-async function refuse(tx: Tx, pid: string, expectTick: number | undefined): Promise<never> {
-  const found = await tx.tables.pillars.findOne({ pid }, { ...tx.within, hint: INDEX.pillarPid });
-  checkExpect('pillar', found === null ? undefined : { tick: toNumber(found.tick) }, expectTick);
-  throw new ColonnadeError('internal', 'a pillar was found and was not');
 }
 
 /** Every change leaves the full document as it was right after it (a delete: the last contents, and who deleted). */
@@ -103,7 +95,7 @@ function keepVersion(tx: Tx, document: PillarDocument, op: 'create' | 'update' |
 /** Versions remember the pids that are gone. */
 async function hasVersions({ tables, within, appended }: Tx, pid: string): Promise<boolean> {
   if (appended.versions.some((version) => version.pid === pid)) return true;
-  return (await tables.versions.findOne({ pid }, { ...within, hint: INDEX.version })) !== null;
+  return (await tables.versions.findOne({ pid }, within)) !== null;
 }
 
 async function checkTarget(

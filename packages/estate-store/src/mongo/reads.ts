@@ -17,7 +17,7 @@ import * as documents from './documents.ts';
 import { INDEX } from './schema.ts';
 
 /**
- * The queries. Each names the index it needs; `within` is the session and the time limit of all of them. Only those
+ * The queries. Where a filter does not pick its index by itself, they name it; `within` is the session and the time limit of all of them. Only those
  * of one query are used outside a transaction, so each of them is of one moment.
  */
 
@@ -25,7 +25,7 @@ type PageAsk = Parameters<EstateStore['listPillars']>[1];
 type Within = object;
 
 export async function readPillar(tables: Tables, within: Within, pid: string) {
-  const found = await tables.pillars.findOne({ pid }, { ...within, hint: INDEX.pillarPid });
+  const found = await tables.pillars.findOne({ pid }, within);
   return found === null ? undefined : documents.toPillar(found);
 }
 
@@ -35,7 +35,7 @@ export async function findPillar(
   ...[tgtType, tgtId, name, pillarenv]: [TgtType, string, string, string]
 ): Promise<PillarRecord | undefined> {
   const key = { tgt_type: tgtType, tgt_id: tgtId, name, pillarenv };
-  const found = await tables.pillars.findOne(key, { ...within, hint: INDEX.pillarKey });
+  const found = await tables.pillars.findOne(key, within);
   return found === null ? undefined : documents.toPillar(found);
 }
 
@@ -71,7 +71,7 @@ export async function listVersions(
   page: { after: number; limit: number } = { after: 0, limit: 0 },
 ): Promise<PillarVersion[]> {
   const wanted = { pid, tick: { $gt: Long.fromNumber(page.after) } };
-  const options = { ...within, hint: INDEX.version, sort: { tick: 1 }, limit: page.limit } as const;
+  const options = { ...within, sort: { tick: 1 }, limit: page.limit } as const;
   return (await tables.versions.find(wanted, options).toArray()).map(documents.toVersion);
 }
 
@@ -147,7 +147,7 @@ export async function findIdempotent(tables: Tables, within: Within, scope: stri
 }
 
 export async function readOutbox(tables: Tables, within: Within, limit: number): Promise<OutboxRow[]> {
-  const options = { ...within, hint: INDEX.outbox, sort: { tick: 1, index: 1 }, limit } as const;
+  const options = { ...within, sort: { tick: 1, index: 1 }, limit } as const;
   return (await tables.outbox.find({}, options).toArray()).map(documents.toOutboxRow);
 }
 

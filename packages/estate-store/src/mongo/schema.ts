@@ -4,8 +4,8 @@ import { TABLE_NAMES, type Tables } from './connection.ts';
 type Keys = Record<string, 1>;
 
 /**
- * The indexes, as the keys that queries name as their hint: a query whose index is missing fails, it never reads
- * a whole collection instead.
+ * The indexes. A query by more than one equality or list names its index by these keys as a hint: when that is
+ * missing, the query fails and does not read a whole collection instead.
  */
 export const INDEX = {
   id: { _id: 1 },
@@ -18,6 +18,7 @@ export const INDEX = {
   collectionParent: { parent_id: 1 },
   minion: { master: 1, id: 1 },
   minionCollections: { collections: 1, master: 1, id: 1 },
+  change: { tick: 1 },
   outbox: { tick: 1, index: 1 },
   answerExpiry: { expires_at: 1 },
   writerSeen: { seen_at: 1 },
@@ -38,6 +39,7 @@ const FIRST_INDEXES: readonly IndexPlan[] = [
   { table: 'collections', keys: INDEX.collectionParent },
   { table: 'minions', keys: INDEX.minion, options: { unique: true } },
   { table: 'minions', keys: INDEX.minionCollections },
+  { table: 'changes', keys: INDEX.change, options: { unique: true } },
   { table: 'outbox', keys: INDEX.outbox, options: { unique: true } },
   { table: 'answers', keys: INDEX.answerExpiry, options: { expireAfterSeconds: 0 } },
   { table: 'writers', keys: INDEX.writerSeen, options: { expireAfterSeconds: WRITER_KEPT_S } },

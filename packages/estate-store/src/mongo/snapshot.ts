@@ -7,7 +7,6 @@ import * as documents from './documents.ts';
 import { isWorthRetrying, outdated } from './errors.ts';
 import { listCollections } from './reads.ts';
 import { pauseBefore } from './retry.ts';
-import { INDEX } from './schema.ts';
 import { type Group, readTransaction } from './transaction.ts';
 
 export type SnapshotReader = (query: EstateQuery) => Promise<EstateSnapshot>;
@@ -87,8 +86,8 @@ async function readChanged(
 ): Promise<EstateSnapshot['changed']> {
   const known = changedWithoutReading(clock, since);
   if (since === undefined || known !== undefined) return known ?? 'all';
-  const after = { _id: { $gt: Long.fromNumber(since.tick) } };
-  const found = await tables.changes.find(after, { ...within, hint: INDEX.id }).toArray();
+  const after = { tick: { $gt: Long.fromNumber(since.tick) } };
+  const found = await tables.changes.find(after, within).toArray();
   const keys = new Set(found.flatMap((change) => change.keys));
   return keys.size > MAX_CHANGED ? 'all' : ([...keys] as ChangeKey[]);
 }
@@ -96,7 +95,7 @@ async function readChanged(
 async function readScopes({ tables, within }: Group, scopes: readonly string[]) {
   const byScope = new Map(scopes.map((scope): [string, PillarRecord[]] => [scope, []]));
   if (scopes.length === 0) return byScope;
-  const options = { ...within, hint: INDEX.pillarEnv, sort: { pillarenv: 1, name: 1, pid: 1 } } as const;
+  const options = { ...within, sort: { pillarenv: 1, name: 1, pid: 1 } } as const;
   const found = tables.pillars.find({ pillarenv: { $in: [...scopes] } }, options);
   for (const document of await found.toArray()) {
     byScope.get(document.pillarenv)?.push(documents.toPillar(document));
@@ -107,9 +106,7 @@ async function readScopes({ tables, within }: Group, scopes: readonly string[]) 
 async function readMasters({ tables, within }: Group, ids: readonly string[]) {
   const masters: [string, ReturnType<typeof documents.toMaster> | undefined][] = [];
   if (ids.length === 0) return new Map(masters);
-  const found = await tables.masters
-    .find({ _id: { $in: [...ids] } }, { ...within, hint: INDEX.id })
-    .toArray();
+  const found = await tables.masters.find({ _id: { $in: [...ids] } }, within).toArray();
   const byId = new Map(found.map((document) => [document._id, documents.toMaster(document)]));
   return new Map(ids.map((id) => [id, byId.get(id)]));
 }
@@ -117,7 +114,7 @@ async function readMasters({ tables, within }: Group, ids: readonly string[]) {
 async function readMinions({ tables, within }: Group, minions: EstateQuery['minions']) {
   const keys = minions.map(({ master, id }) => documents.minionKey(master, id));
   if (keys.length === 0) return new Map<string, ReturnType<typeof documents.toMinion> | undefined>();
-  const found = await tables.minions.find({ _id: { $in: keys } }, { ...within, hint: INDEX.id }).toArray();
+  const found = await tables.minions.find({ _id: { $in: keys } }, within).toArray();
   const byKey = new Map(found.map((document) => [document._id, documents.toMinion(document)]));
   return new Map(keys.map((key) => [key, byKey.get(key)]));
 }

@@ -1,5 +1,5 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import { type ClientSession, Long, type TransactionOptions } from 'mongodb';
+import { type ClientSession, Long, ObjectId, type TransactionOptions } from 'mongodb';
 import type { ChangeKey } from '../port.ts';
 import type { ReadClock } from '../rules/clock.ts';
 import { readClock } from './clock.ts';
@@ -89,6 +89,11 @@ async function openGroup(connection: Connection, session: ClientSession): Promis
   return { tables: connection.tables, within, clock, tick: clock.tick, appended };
 }
 
+/** Files what the batch of this tick changed. */
+export function keepChanges({ appended, tick }: Group, keys: Iterable<ChangeKey>): void {
+  appended.changes.push({ _id: new ObjectId(), tick: Long.fromNumber(tick), keys: [...keys] });
+}
+
 /** Writes what was appended; called also by a job that reads it. */
 export async function flush({
   tables,
@@ -105,7 +110,7 @@ async function advanceClock({ tables, within, clock, tick }: Group, changeTicksK
   if (tick === clock.tick) return;
   const floor = Math.max(clock.changesFloor, tick - changeTicksKept);
   const isDue = Math.floor(floor / TRIM_EVERY) > Math.floor(clock.changesFloor / TRIM_EVERY);
-  if (isDue) await tables.changes.deleteMany({ _id: { $lte: Long.fromNumber(floor) } }, within);
+  if (isDue) await tables.changes.deleteMany({ tick: { $lte: Long.fromNumber(floor) } }, within);
   const { matchedCount } = await tables.meta.updateOne(
     { _id: 'clock' },
     { $set: { tick: Long.fromNumber(tick), changes_floor: Long.fromNumber(floor) } },

@@ -1,5 +1,4 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import { Long } from 'mongodb';
 import type { Mutation, PillarRecord } from '../../port.ts';
 import { packBatch } from '../../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../../rules/clock.ts';
@@ -7,9 +6,8 @@ import { applyBatch } from '../apply-batch.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { fromPillar, type PillarDocument, type VersionDocument } from '../documents.ts';
 import { migrate } from '../migrate.ts';
-import { INDEX } from '../schema.ts';
 import { packStoredValue } from '../stored-value.ts';
-import type { Group } from '../transaction.ts';
+import { type Group, keepChanges } from '../transaction.ts';
 import { createWriteQueue, type WriteQueue } from '../write-queue.ts';
 import { type ForeignDocument, idText } from './fields.ts';
 import { judge } from './judge.ts';
@@ -124,8 +122,8 @@ async function write(group: Group, place: AdoptPlace, chosen: readonly Fitting[]
   for (const { _id, ...version } of documents) {
     appended.versions.push({ ...version, op: 'create', purged: false } as VersionDocument);
   }
-  const scopes = new Set(chosen.map(({ record }) => `scope:${record.pillarenv}`));
-  appended.changes.push({ _id: Long.fromNumber(tick), keys: [...scopes] });
+  const scopes = new Set(chosen.map(({ record }) => `scope:${record.pillarenv}` as const));
+  keepChanges(group, scopes);
 }
 
 /** Adds what the documents lack, provided that they still are what was judged. */
@@ -136,7 +134,7 @@ async function complete(
   documents: readonly PillarDocument[],
 ): Promise<void> {
   const wanted = { _id: { $in: chosen.map(({ id }) => id) } } as object;
-  const found = await tables.pillars.find(wanted, { ...within, hint: INDEX.id }).toArray();
+  const found = await tables.pillars.find(wanted, within).toArray();
   const now = new Map(found.map((one) => [idText(one._id), one as unknown as ForeignDocument]));
   const updates = chosen.map(({ id, record }, i) => {
     const document = now.get(idText(id));

@@ -2,7 +2,6 @@ import { parseEnv } from '@colonnade/contracts';
 import type { PillarRecord } from '../../port.ts';
 import type { Connection, Tables } from '../connection.ts';
 import { minionKey } from '../documents.ts';
-import { INDEX } from '../schema.ts';
 import type { Misfit } from './judge.ts';
 
 /** What pillars hang on, and an estate does not have yet. */
@@ -46,13 +45,13 @@ export async function meetEstate(
 
 async function readOwners(tables: Tables, records: readonly PillarRecord[]): Promise<Map<string, string>> {
   const ids = records.filter(({ tgtType }) => tgtType === 'collection').map(({ tgtId }) => tgtId);
-  const found = tables.collections.find({ _id: { $in: ids } }, { hint: INDEX.id });
+  const found = tables.collections.find({ _id: { $in: ids } });
   return new Map((await found.toArray()).map(({ _id, owner }) => [_id, owner]));
 }
 
 async function readFleet(tables: Tables, records: readonly PillarRecord[]) {
   const envs = records.map(({ pillarenv }) => parseEnv(pillarenv)).filter((env) => env.kind === 'minion');
-  const options = { hint: INDEX.id, projection: { _id: 1 } } as const;
+  const options = { projection: { _id: 1 } } as const;
   const masters = tables.masters.find({ _id: { $in: envs.map(({ master }) => master) } }, options);
   const keys = envs.map(({ master, minionId }) => minionKey(master, minionId));
   const minions = tables.minions.find({ _id: { $in: keys } }, options);
@@ -66,14 +65,11 @@ async function readFleet(tables: Tables, records: readonly PillarRecord[]) {
 async function findTaken(tables: Tables, records: readonly PillarRecord[]): Promise<Set<PillarRecord>> {
   const taken = new Set<PillarRecord>();
   const wanted = { pid: { $in: records.map(({ pid }) => pid) } };
-  const used = await tables.versions.find(wanted, { hint: INDEX.version, projection: { pid: 1 } }).toArray();
+  const used = await tables.versions.find(wanted, { projection: { pid: 1 } }).toArray();
   const pids = new Set(used.map(({ pid }) => pid));
   for (const record of records) {
     const { tgtType: tgt_type, tgtId: tgt_id, name, pillarenv } = record;
-    const twin = await tables.pillars.findOne(
-      { tgt_type, tgt_id, name, pillarenv },
-      { hint: INDEX.pillarKey },
-    );
+    const twin = await tables.pillars.findOne({ tgt_type, tgt_id, name, pillarenv });
     if (twin !== null || pids.has(record.pid)) taken.add(record);
   }
   return taken;
