@@ -1,7 +1,8 @@
 // What an operator runs once on a real installation, before the services start.
+import { createHash, randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { connectBus } from '../packages/bus/src/index.ts';
-import { mergerAclRules } from '../packages/contracts/src/index.ts';
+import { ColonnadeError, mergerAclRules } from '../packages/contracts/src/index.ts';
 import {
   readConfig,
   readPrivateText,
@@ -16,6 +17,9 @@ const usage = `node scripts/provision.ts COMMAND
   streams              makes or updates the NATS streams, as the user "provisioner"
                        environment: NATS_URL, NATS_PASSWORD_FILE (or NATS_PASSWORD), NATS_CA_FILE,
                        EVENTS_MAX_MIB (default 1024), AUDIT_MAX_MIB (default 4096), NATS_REPLICAS (1 or 3, default 1)
+  admin-token          prints a new API token for BOOTSTRAP_TOKEN_FILE, which pillar-api and crypto-kms both read
+  redis-admin-acl      prints the line of an administrator of Redis, who may load users.acl again
+                       environment: REDIS_PASSWORD_FILE
   redis-merger-acl     prints the line of the mergers' Redis user for users.acl
                        environment: REDIS_PASSWORD_FILE
 
@@ -57,13 +61,34 @@ async function makeStreams(): Promise<void> {
   process.stdout.write('streams EVENTS and AUDIT are as they should be\n');
 }
 
+function redisPassword(): string {
+  const file = process.env.REDIS_PASSWORD_FILE;
+  if (!file)
+    throw new ColonnadeError(
+      'misconfigured',
+      'REDIS_PASSWORD_FILE: missing (a file of mode 0600 with the password)',
+    );
+  return readPrivateText(file, 'REDIS_PASSWORD_FILE');
+}
+
+function printAdminAcl(): void {
+  const hash = createHash('sha256').update(redisPassword()).digest('hex');
+  process.stdout.write(`user colonnade-admin on #${hash} allkeys allchannels +@all\n`);
+}
+
+function printAdminToken(): void {
+  process.stdout.write(`col_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}\n`);
+}
+
 function printMergerAcl(): void {
-  const password = readPrivateText(process.env.REDIS_PASSWORD_FILE ?? '', 'REDIS_PASSWORD_FILE');
+  const password = redisPassword();
   process.stdout.write(`user pillar-merger ${mergerAclRules(password).join(' ')}\n`);
 }
 
 const commands: Readonly<Record<string, () => Promise<void> | void>> = {
   streams: makeStreams,
+  'admin-token': printAdminToken,
+  'redis-admin-acl': printAdminAcl,
   'redis-merger-acl': printMergerAcl,
 };
 

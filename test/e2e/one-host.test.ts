@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { keepRunning, loadSample } from '@colonnade/embedded';
-import { stackForTests, type TestStack } from '../support/stack.ts';
+import { toPlain } from '@colonnade/value';
+import { stackForTests, type TestStack, writeEstate } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 describe('the installation of one host', () => {
@@ -18,11 +19,22 @@ describe('the installation of one host', () => {
     const load = () => loadSample(stack.api, stack.stack.redis, folder);
     const first = (await load()).get('salt-east');
     assert.deepEqual((await load()).get('salt-east'), first);
-    await rm(path.join(folder, 'salt-east.json'));
+    for (const file of ['salt-east.json', 'loaded']) await rm(path.join(folder, file));
     const renewed = (await load()).get('salt-east');
     assert.ok(renewed !== undefined && renewed.token !== first?.token);
     const reply = await stack.bridge(renewed).ask({ minionId: 'shop-1.example', pillarenv: 'auto' });
     assert.ok(reply.ok);
+  });
+
+  test('leaves an estate alone that its owner has changed', async () => {
+    const folder = path.join(stack.stack.dir, 'secrets', 'masters');
+    const list = () => stack.api.call('POST', '/pillars/list', {});
+    const { items } = toPlain((await list()).value ?? null) as { items: { pid: string; name: string }[] };
+    const motd = items.find(({ name }) => name === 'motd');
+    await writeEstate(stack.api).remove(motd?.pid ?? '');
+    await loadSample(stack.api, stack.stack.redis, folder);
+    const after = toPlain((await list()).value ?? null) as { items: { pid: string }[] };
+    assert.equal(after.items.length, items.length - 1);
   });
 
   test('starts a part again that ends by itself, and leaves one alone that was asked to end', async () => {

@@ -112,8 +112,16 @@ export async function startSalt(options: SaltOptions): Promise<Salt> {
 /** Salt's own environment has no redis package, so that it can be taken away. */
 async function copyLibrary(lib: string): Promise<void> {
   const python = await ensureVenv('redis', ['redis==8.1.0']);
-  const { stdout } = await run(python, ['-c', 'import redis; print(redis.__path__[0])']);
-  await cp(stdout.trim(), path.join(lib, 'redis'), { recursive: true });
+  // Before Python 3.11.3 the library needs a package of its own.
+  const program = `
+import importlib.util, redis
+print(redis.__path__[0])
+spec = importlib.util.find_spec('async_timeout')
+if spec: print(spec.submodule_search_locations[0])`;
+  const { stdout } = await run(python, ['-c', program]);
+  for (const folder of stdout.trim().split('\n')) {
+    await cp(folder, path.join(lib, path.basename(folder)), { recursive: true });
+  }
 }
 
 async function installModule(

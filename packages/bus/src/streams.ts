@@ -19,10 +19,11 @@ export type StreamSizes = {
 const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 /** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
 const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
+const AUDIT_KEEP_MS = 30 * 24 * 60 * 60 * 1000;
 
 /**
  * Makes or updates the two streams; only the user `provisioner` may. Both refuse new messages when full instead of
- * dropping old ones: the writer then keeps its outbox row, or fails closed (DESIGN section 4).
+ * dropping old ones: the writer then keeps its outbox row, or fails closed.
  */
 export async function provisionStreams(connection: NatsConnection, sizes: StreamSizes): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
@@ -43,7 +44,13 @@ export async function provisionStreams(connection: NatsConnection, sizes: Stream
       max_bytes: sizes.maxEventsBytes,
       max_age: nanos(EVENTS_KEEP_MS),
     },
-    { ...base, name: AUDIT_STREAM, subjects: [AUDIT_SUBJECTS], max_bytes: sizes.maxAuditBytes },
+    {
+      ...base,
+      name: AUDIT_STREAM,
+      subjects: [AUDIT_SUBJECTS],
+      max_bytes: sizes.maxAuditBytes,
+      max_age: nanos(AUDIT_KEEP_MS),
+    },
   ];
   for (const config of wanted) {
     const existing = await manager.streams.info(config.name).catch(() => undefined);

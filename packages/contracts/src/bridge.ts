@@ -5,7 +5,7 @@ import { LIMITS } from './limits.ts';
 import { zPillarenvRequest } from './merger.ts';
 import { zMasterId, zMinionId } from './names.ts';
 
-/** The Redis bridge between Salt masters and pillar-merger: keys, functions, messages, rights (DESIGN section 5). */
+/** The Redis bridge between Salt masters and pillar-merger: keys, functions, messages, rights. */
 export const BRIDGE_EVENT = 'master_get_pillar_data';
 export const BRIDGE_GROUP = 'mergers';
 export const BRIDGE_ALIVE_KEY = 'colonnade:bridge:alive';

@@ -37,7 +37,7 @@ export const zWireError = z.strictObject({
   message: z.string().max(2048),
 });
 
-/** One item of a batch: its own success or its own error (DESIGN section 4). */
+/** One item of a batch: its own success or its own error. */
 export function itemResult<S extends z.ZodType>(ok: S) {
   return z.union([
     z.strictObject({ ok: z.literal(true), result: ok }),

@@ -60,7 +60,7 @@ export const kmsOpenForApi = defineEndpoint({
 
 /**
  * Checks that `$enc` values given by a user open under exactly their AAD, without returning the plaintext.
- * Needs a reveal grant for each AAD: only who may read secrets may store sealed values (DESIGN section 6).
+ * Needs a reveal grant for each AAD: only who may read secrets may store sealed values.
  */
 export const kmsVerifyForApi = defineEndpoint({
   subject: subjectOf('kms', 'verify.api'),
@@ -85,7 +85,7 @@ export const kmsOpenForMerger = defineEndpoint({
   response: z.strictObject({ items: z.array(itemResult(zValue)) }),
 });
 
-/** HMAC of a SHA-256 under a key only the KMS has: fingerprints of idempotent requests (DESIGN section 6). */
+/** HMAC of a SHA-256 under a key only the KMS has: fingerprints of idempotent requests. */
 export const kmsMac = defineEndpoint({
   subject: subjectOf('kms', 'mac.api'),
   server: 'crypto-kms',

@@ -43,7 +43,7 @@ table(
 );
 table('a user sub', zUserSub, ['alice', 'auth0|123', 'a@b.example'], SMUGGLED);
 table('an environment', zEnvName, ['base', 'prod-1'], SMUGGLED);
-table('a minion id', zMinionId, ['web-1.example', 'минион'], [...SMUGGLED, 'a/b', 'a\\b', '../x']);
+table('a minion id', zMinionId, ['web-1.example', 'минион'], [...SMUGGLED, 'a/b', 'a\\b', '../x', '.', '..']);
 table(
   'a master id',
   zMasterId,
@@ -60,5 +60,5 @@ table(
 test('names that steer Salt itself are known', () => {
   for (const name of ['schedule', 'beacons', 'mine_functions', 'master_tops'])
     assert.ok(isSaltControlName(name), name);
-  for (const name of ['scheduled', 'master', 'ntp']) assert.ok(!isSaltControlName(name), name);
+  for (const name of ['scheduled', 'masters', 'ntp']) assert.ok(!isSaltControlName(name), name);
 });

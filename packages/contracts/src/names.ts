@@ -10,7 +10,7 @@ function utf8Length(text: string): number {
 
 /**
  * An identifier that may stand in a pillarenv or an AAD: no `:`, `;`, `,`, no control characters, so that two
- * targets can never share a pillarenv (seed 000, canonical formats; DESIGN: separators).
+ * targets can never share a pillarenv (seed 000, canonical formats).
  */
 function identifier(what: string) {
   return z
@@ -24,13 +24,18 @@ function identifier(what: string) {
 }
 
 export const zUserSub = identifier('user sub');
-export const zCollectionId = identifier('collection id');
+export const zCollectionId = identifier('collection id').refine(
+  (s) => s !== '.' && s !== '..',
+  'collection id is "." or "..", which no URL can carry',
+);
 export const zTemplateId = identifier('task template id');
 export const zTaskId = identifier('task id');
 /** A plain environment such as `base` or `prod`. */
 export const zEnvName = identifier('environment name');
 /** Salt refuses minion ids with a path separator; so do we. */
-export const zMinionId = identifier('minion id').refine((s) => !/[/\\]/u.test(s), 'minion id holds a slash');
+export const zMinionId = identifier('minion id')
+  .refine((s) => !/[/\\]/u.test(s), 'minion id holds a slash')
+  .refine((s) => s !== '.' && s !== '..', 'minion id is "." or "..", which no URL can carry');
 /** A logical master. Narrow, since it becomes part of Redis keys and of ACL patterns. */
 export const zMasterId = z
   .string()
@@ -41,7 +46,16 @@ export const zMasterId = z
 
 /** Names Salt itself acts on: refused, or only with the permission `pillar:salt-control`. */
 const REFUSED_NAMES: ReadonlySet<string> = new Set(['_errors']);
-const CONTROL_NAMES: ReadonlySet<string> = new Set(['schedule', 'beacons', 'mine_functions']);
+const CONTROL_NAMES: ReadonlySet<string> = new Set([
+  'schedule',
+  'beacons',
+  'mine_functions',
+  'mine_interval',
+  'minion_blackout',
+  'minion_blackout_whitelist',
+  'master',
+  'proxy',
+]);
 
 export const zPillarName = z
   .string()

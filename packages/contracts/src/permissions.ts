@@ -56,7 +56,7 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   ],
 };
 
-/** The rights of every NATS user (DESIGN section 4). */
+/** The rights of every NATS user. */
 export function busRights(user: BusUser): BusRights {
   const asks = ENDPOINTS.filter((e) => e.callers.includes(user)).map((e) => e.subject);
   const answers = ENDPOINTS.filter((e) => e.server === user).map((e) => `${e.subject} ${user}`);

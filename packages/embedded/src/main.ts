@@ -29,10 +29,14 @@ async function main(args: readonly string[]): Promise<void> {
   const stack = cleanup.use(
     await startStack({ dir, report, mergers: options.mergers, httpPort: options.httpPort }),
   );
-  await show(stack, options, report);
+  await show(stack, options, report).catch((thrown: unknown) => {
+    // In an installation of its own an owner may have changed or removed what is shown; that is no reason to stop.
+    if (options.once) throw thrown;
+    report(`the sample cannot be shown: ${thrown instanceof Error ? thrown.message : String(thrown)}`);
+  });
   starting[Symbol.dispose]();
   if (options.once) return;
-  process.stdout.write(doors(stack));
+  (options.json ? process.stderr : process.stdout).write(doors(stack));
   const stopped = new AbortController();
   for (const [name, server] of partsOf(stack)) void keepRunning(name, server, report, stopped.signal);
   await stopSignal();

@@ -19,6 +19,7 @@ describe('the options of npm start', () => {
     [['--port', '65536'], /--port/u],
     [['--port', '8o'], /--port/u],
     [['--data'], /--data/u],
+    [['--data='], /--data/u],
   ] as const) {
     test(`${args.join(' ')} is refused by name`, () => {
       assert.throws(

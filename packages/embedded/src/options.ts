@@ -16,15 +16,15 @@ export const usage = `npm start [-- OPTIONS]: Colonnade on this host, with a sam
   --data DIR       keep everything in DIR (default: .colonnade/data; with --once a temporary folder)
   --mergers N      processes that answer the masters, 1 to 16 (default: 1)
   --port N         HTTP port of pillar-api on 127.0.0.1 (default: any free one)
-  --json           print the result as one JSON document, progress to stderr
-  --help           this text
+  --json           print the result as one JSON document, everything else to stderr (npm start --silent -- --json)
+  -h, --help       this text
 
 Examples
   npm start
   npm start -- --once
   npm start -- --mergers 2 --port 8080 --data /var/lib/colonnade
 
-Exit codes: 0 done or stopped with Ctrl-C, 1 a part did not start, 2 unknown or wrong option
+Exit codes: 0 done or stopped with Ctrl-C, 1 a part did not start, 2 unknown or wrong option, 130 interrupted while starting
 `;
 
 /** @throws ColonnadeError `bad_request` naming the option at fault */
@@ -38,9 +38,10 @@ export function readOptions(args: readonly string[]): StartOptions {
         mergers: { type: 'string', default: '1' },
         port: { type: 'string', default: '0' },
         json: { type: 'boolean', default: false },
-        help: { type: 'boolean', default: false },
+        help: { type: 'boolean', short: 'h', default: false },
       },
     });
+    if (values.data === '') throw new ColonnadeError('bad_request', '--data must name a folder');
     return {
       once: values.once,
       data: values.data,

@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connectBus, renderNatsConfig } from '@colonnade/bus';
-import { mergerAclRules } from '@colonnade/contracts';
+import { ColonnadeError, mergerAclRules } from '@colonnade/contracts';
 import { type InstallationSecrets, loadSecrets } from './secrets.ts';
 import {
   findNatsServer,
@@ -31,6 +32,7 @@ export type StackOptions = {
 /** Redis user of the mergers. */
 const REDIS_MERGER_USER = 'pillar-merger';
 const MIB = 1024 * 1024;
+const READY_LIMIT_MS = 20_000;
 
 /** A whole Colonnade on one host: real servers and the services as child processes, which end with this one. */
 export type Stack = AsyncDisposable & {
@@ -83,6 +85,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     return merger;
   };
   for (let i = 0; i < (options.mergers ?? 1); i++) await startMerger();
+  for (const service of [kms, api, ...mergers]) await untilReady(service);
   const owned = started.move();
   // A merger that is started later must be stopped too, so it is kept apart from what has moved.
   const later = new AsyncDisposableStack();
@@ -100,6 +103,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   };
 }
 
+/** A service says that it runs before its neighbours have been reached; what comes next needs them. */
+async function untilReady({ name, url, logFile }: ServiceProcess): Promise<void> {
+  const deadline = performance.now() + READY_LIMIT_MS;
+  for (;;) {
+    const answer = await fetch(`${url}/readyz`).catch(() => undefined);
+    if (answer?.ok) return;
+    if (performance.now() > deadline) {
+      const why = (await answer?.text()) ?? 'no answer';
+      throw new ColonnadeError('unavailable', `${name} does not get ready: ${why}; its log: ${logFile}`);
+    }
+    await delay(25);
+  }
+}
+
 async function launchNats(options: StackOptions, secrets: InstallationSecrets): Promise<NatsServer> {
   const { path: binary } = await findNatsServer({ report: options.report });
   const configText = renderNatsConfig({
@@ -107,7 +124,7 @@ async function launchNats(options: StackOptions, secrets: InstallationSecrets): 
     port: -1,
     passwords: secrets.busPasswords,
     syncAlways: options.syncAlways ?? true,
-    maxFileBytes: 1024 * MIB,
+    maxFileBytes: 4096 * MIB,
   });
   return startNats({ binary, dir: path.join(options.dir, 'nats'), configText });
 }
@@ -133,7 +150,7 @@ async function provision(nats: NatsServer, secrets: InstallationSecrets): Promis
     name: 'provisioner',
     logger: silent,
   });
-  await bus.provisionStreams({ maxEventsBytes: 256 * MIB, maxAuditBytes: 512 * MIB, replicas: 1 });
+  await bus.provisionStreams({ maxEventsBytes: 256 * MIB, maxAuditBytes: 2048 * MIB, replicas: 1 });
 }
 
 function common(name: ServiceProcess['name'], nats: NatsServer, secrets: InstallationSecrets) {

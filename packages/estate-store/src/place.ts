@@ -28,9 +28,17 @@ function readPath(text: string): string {
   return decodeURIComponent(url.pathname);
 }
 
-/** Opens the estate for reading and writing. @throws ColonnadeError `unavailable` | `misconfigured` */
-export function openEstateStore(place: EstatePlace): Promise<EstateStore> {
-  return place.kind === 'sqlite' ? openSqliteStore(place) : openMongoStore(place);
+/**
+ * Opens the estate for reading and writing; `newIncarnation` after a restore from a backup, once.
+ * @throws ColonnadeError `unavailable` | `misconfigured`
+ */
+export function openEstateStore(
+  place: EstatePlace,
+  options: { newIncarnation?: boolean } = {},
+): Promise<EstateStore> {
+  return place.kind === 'sqlite'
+    ? openSqliteStore({ ...place, ...options })
+    : openMongoStore({ ...place, ...options });
 }
 
 /** Opens the estate read-only; it may come later. @throws ColonnadeError `misconfigured` */

@@ -4,7 +4,7 @@ import type { Value } from '@colonnade/value';
 /**
  * The port of the estate. One writer (pillar-api), any number of readers (pillar-merger). Every write is a batch of
  * mutations in one transaction, which raises the clock by one and leaves history rows, change keys and outbox rows
- * behind. DESIGN sections 2, 3.2 and 8.
+ * behind.
  */
 
 /** The one clock of the estate. A restore changes the incarnation, and then nothing cached may be used. */

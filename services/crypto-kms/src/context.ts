@@ -55,7 +55,7 @@ export function checkOpenContext(context: OpenContext): void {
 }
 
 /**
- * Lets through only scopes that can belong to this minion of this master (DESIGN section 7): plain environments, the
+ * Lets through only scopes that can belong to this minion of this master: plain environments, the
  * minion's own, collections and tasks. Which collections, tasks and environments are this minion's is the merger's to
  * say: this service reads no estate. Defaults of task templates are never part of a merge.
  * @throws ColonnadeError `kms_refused`

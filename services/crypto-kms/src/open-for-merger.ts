@@ -28,7 +28,7 @@ export type MergerOpenDeps = {
   events: Events;
 };
 
-/** Opens what one merge needs, under the token of the master that asked for it (DESIGN section 7). */
+/** Opens what one merge needs, under the token of the master that asked for it. */
 export function createMergerOpenHandler(deps: MergerOpenDeps) {
   const { kek, tokens, limit, trail, events } = deps;
   const begin = (user: { username: string; groups: readonly string[] }, request: Request) =>

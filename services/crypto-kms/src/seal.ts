@@ -61,7 +61,7 @@ function sealOne(kek: Kek, context: OpenContext, value: Value): Enc {
   return enc;
 }
 
-/** What is sealed already is not sealed again (seed 000), and a `$enc` deeper down has no meaning (DESIGN section 6). */
+/** What is sealed already is not sealed again (seed 000), and a `$enc` deeper down has no meaning. */
 function checkPlain(value: Value): void {
   if (hasEncMarker(value) || hasNestedEncMarker(value)) {
     throw new ColonnadeError('value_invalid', 'the value holds the key "$enc"', { field: 'value' });

@@ -45,6 +45,10 @@ export const settings = {
   httpHost: setting('HTTP_HOST', zText, { default: '127.0.0.1', help: 'Address the API listens on' }),
   httpPort: setting('HTTP_PORT', zPort, { default: '8080', help: 'Port of the API; 0: any free one' }),
   ...storeSettings,
+  storeRestored: setting('STORE_RESTORED', zFlag, {
+    default: 'false',
+    help: 'Set for one start after an older store was put back: nothing cached anywhere is used then',
+  }),
   natsUrl: setting('NATS_URL', zText, {
     default: 'nats://127.0.0.1:4222',
     help: 'NATS servers, separated by commas',

@@ -34,7 +34,7 @@ export async function createPillarApi(
   await using stack = new AsyncDisposableStack();
   const metrics = createMetrics(SERVICE.name);
   const events = createEvents(logger, metrics);
-  const store = stack.use(await openEstateStore(placeOf(config)));
+  const store = stack.use(await openEstateStore(placeOf(config), { newIncarnation: config.storeRestored }));
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connect(config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));

@@ -135,9 +135,9 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'text that is not JSON (`NaN`, a comment, a trailing comma)', status: 400, code: 'bad_request', send: () => withValue('NaN') },
     { row: 'text that is not JSON (`NaN`, a comment, a trailing comma)', status: 400, code: 'bad_request', send: () => create('{"tgt_type":"root","name":"v","value":1,}') },
     { row: 'no body where one is needed', status: 400, code: 'bad_request', send: () => create('') },
-    { row: 'an unknown field or query parameter', status: 422, code: 'unprocessable', send: () => create('{"tgt_type":"root","name":"v","value":1,"extra":1}') },
-    { row: 'an unknown field or query parameter', status: 422, code: 'unprocessable', send: () => create('{"tgt_type":"root","name":"v","value":1,"__proto__":1}') },
-    { row: 'an unknown field or query parameter', status: 422, code: 'unprocessable', send: () => raw('GET', '/collections?deep=1') },
+    { row: 'an unknown field or query parameter', status: 422, code: 'unprocessable', field: 'extra', send: () => create('{"tgt_type":"root","name":"v","value":1,"extra":1}') },
+    { row: 'an unknown field or query parameter', status: 422, code: 'unprocessable', field: '__proto__', send: () => create('{"tgt_type":"root","name":"v","value":1,"__proto__":1}') },
+    { row: 'an unknown field or query parameter', status: 422, code: 'unprocessable', field: 'deep', send: () => raw('GET', '/collections?deep=1') },
     { row: 'a missing field, a field of the wrong kind', status: 422, code: 'unprocessable', field: 'value', send: () => create('{"tgt_type":"root","name":"v"}') },
     { row: 'a missing field, a field of the wrong kind', status: 422, code: 'unprocessable', field: 'is_secret', send: () => create('{"tgt_type":"root","name":"v","value":1,"is_secret":"yes"}') },
     { row: 'a missing field, a field of the wrong kind', status: 422, code: 'unprocessable', field: 'limit', send: () => raw('POST', '/pillars/list', '{"limit":1.0}') },
@@ -263,6 +263,31 @@ describe('bad input is refused whole, with the reason', () => {
     const answer = await create('{"tgt_type":"root",\n "name":"a", "name":"b"}');
     assertProblem(answer, 400, 'bad_request');
     assert.deepEqual(plain(answer).position, { offset: 33, line: 2, column: 14 });
+  });
+
+  test('a fault is told in words one can act on', async () => {
+    const detailOf = async (sent: Promise<ApiAnswer>) => plain(await sent).detail;
+    const posted = (url: string, body: string) => detailOf(raw('POST', url, body));
+    assert.deepEqual(
+      [
+        await posted('/masters', '{"id":"m9","token_lifetime_s":59}'),
+        await posted('/pillars/list', '{"limit":501}'),
+        await posted('/pillars', '{"tgt_type":"root","value":1}'),
+        await posted('/pillars', '{"tgt_type":"rooot","name":7,"value":1}'),
+        await posted('/pillars', '{"tgt_type":"root","name":"v","value":1,"extra":1}'),
+        await posted('/collections', '[]'),
+        await detailOf(raw('GET', '/explain?master=m1')),
+      ],
+      [
+        'token_lifetime_s: must be from 60 to 31622400',
+        'limit: must be from 1 to 500',
+        'name: is missing',
+        'tgt_type: must be "root", "collection" or "minion"; name: must be text',
+        'unknown field "extra"',
+        'must be an object',
+        'minion_id: is missing',
+      ],
+    );
   });
 
   test('no error repeats a value', async () => {

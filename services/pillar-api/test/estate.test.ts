@@ -339,6 +339,25 @@ describe('the estate over HTTP', () => {
     assertProblem(across, 409, 'conflict', 'owner');
   });
 
+  test('the pillars of a collection are found again: by their collection, and by who is in their way', async () => {
+    await sendPlain(world.admin, 'POST', '/collections', { id: 'found', name: 'found' });
+    const pillar = { tgt_type: 'collection', collection_id: 'found', name: 'lost' };
+    const { pid } = plain(await create({ ...pillar, value: 'canary-in-found', is_secret: true }));
+    const twin = await create({ ...pillar, value: 1 });
+    assertProblem(twin, 409, 'already_exists');
+    assert.ok(String(plain(twin).detail).endsWith(`: /pillars/${pid}`));
+    const got = await world.admin.send('GET', '/collections/found');
+    assert.deepEqual(plain(got).pillars, [{ pid, name: 'lost', is_secret: true }]);
+    assert.equal(plain(got).pillars_more, false);
+    const kept = await world.admin.send('DELETE', '/collections/found', undefined, {
+      'if-match': etagOfAnswer(got),
+    });
+    assertProblem(kept, 409, 'conflict');
+    assert.match(String(plain(kept).detail), /has pillars: GET \/collections\/found names/u);
+    const refused = await sendPlain(world.admin, 'POST', '/pillars/list', { tgt_type: 'collection' });
+    assert.match(String(plain(refused).detail), /^tgt_type: must be .*GET \/collections\/\{id\}/u);
+  });
+
   test('a minion keeps the order of its collections; a master goes only without minions', async () => {
     const url = '/masters/m1/minions/web-1';
     const got = await world.admin.send('GET', url);

@@ -1,6 +1,19 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import {
+  zCollectionCreate,
+  zCollectionPatch,
+  zExplainQuery,
+  zMasterCreate,
+  zMasterTokenCreate,
+  zMasterUpdate,
+  zMinionPut,
+  zPillarCreate,
+  zPillarList,
+  zPillarUpdate,
+  zTokenCreate,
+} from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
 import { PERMISSIONS, ROLE_PERMISSIONS } from '../src/auth/permissions.ts';
 import { settings } from '../src/config.ts';
@@ -42,3 +55,36 @@ test('the table of roles names what each may do', () => {
       );
   }
 });
+
+test('the table of fields names every field of the bodies', () => {
+  const bodies = {
+    'POST /pillars': zPillarCreate,
+    'PUT /pillars/:pid': zPillarUpdate,
+    'POST /pillars/list': zPillarList,
+    'POST /collections': zCollectionCreate,
+    'PATCH /collections/:id': zCollectionPatch,
+    'POST /masters': zMasterCreate,
+    'PUT /masters/:id': zMasterUpdate,
+    'POST /masters/:id/tokens': zMasterTokenCreate.unwrap(),
+    'PUT /masters/:master/minions/:id': zMinionPut,
+    'POST /tokens': zTokenCreate,
+    'GET /explain': zExplainQuery,
+  };
+  const told = tableOf('By hand').map((line) =>
+    line.split(' | ').slice(0, 2).join(' ').concat(requiredMark(line)),
+  );
+  const expected = Object.entries(bodies).flatMap(([request, { shape }]) =>
+    Object.entries(shape).map(
+      ([field, kind]) => `| \`${request}\` \`${field}\`${isOptional(kind) ? '' : ' required'}`,
+    ),
+  );
+  assert.deepEqual(told.sort(), expected.sort());
+});
+
+function requiredMark(line: string): string {
+  return line.split(' | ')[3]?.startsWith('required') ? ' required' : '';
+}
+
+function isOptional(kind: { safeParse(x: unknown): { success: boolean } }): boolean {
+  return kind.safeParse(undefined).success;
+}

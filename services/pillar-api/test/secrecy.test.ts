@@ -102,6 +102,7 @@ describe('between plain and secret', () => {
     assertProblem(refused, 409, 'secret_immutable');
     for (const way of [`DELETE /pillars/${pid}`, `/pillars/${pid}/unseal`, `/pillars/${pid}/seal`])
       assert.ok(String(plain(refused).detail).includes(way), way);
+    assert.match(String(plain(refused).detail), /create the new value as another secret first/u);
     const open = await ask(pid, 'unseal', etagOfAnswer(made));
     const changed = await put(pid, 'new', etagOfAnswer(open));
     assert.equal((await ask(pid, 'seal', etagOfAnswer(changed))).status, 200);

@@ -55,7 +55,7 @@ const hostileEnv = fc.oneof(
 );
 const someRequest = fc.array(hostileEnv, { minLength: 1, maxLength: 5 }).map((envs) => envs.join(','));
 
-/** DESIGN section 5, written out as the set of scopes that are meant for the minion. */
+/** The rule of entitlement, written out as the set of scopes that are meant for the minion. */
 function meantFor({ collections, member, envs }: Forest): Set<string> {
   const meant = new Set<string>(['base', ...envs]);
   const add = (id: string | undefined): void => {

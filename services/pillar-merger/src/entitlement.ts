@@ -15,7 +15,7 @@ export type Asker = {
 };
 
 /**
- * The first environment that this minion may not have, or undefined when it may have all (DESIGN section 5). A minion
+ * The first environment that this minion may not have, or undefined when it may have all. A minion
  * chooses its pillarenv itself, so a rooted one asks for anything: what is not known to be meant for it is not given.
  */
 export function findForbiddenEnv(

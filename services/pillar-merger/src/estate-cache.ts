@@ -20,7 +20,7 @@ export type EstateCacheOptions = {
 
 export type EstateCache = {
   /**
-   * Runs a pure computation on one consistent moment of the estate, no older than this call (DESIGN section 3.2).
+   * Runs a pure computation on one consistent moment of the estate, no older than this call.
    * @throws ColonnadeError `unavailable`, or what the computation throws
    */
   read<T>(call: Call, compute: (view: EstateView) => T): Promise<{ clock: Clock; result: T }>;

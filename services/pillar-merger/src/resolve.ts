@@ -2,7 +2,7 @@ import { ColonnadeError, collectionEnv, LIMITS, minionEnv, parseEnv } from '@col
 import type { MinionRecord } from '@colonnade/estate-store';
 import type { CollectionTree } from './collection-tree.ts';
 
-/** A pillarenv that stands for what a minion gets when nobody chooses (DESIGN section 5). */
+/** A pillarenv that stands for what a minion gets when nobody chooses. */
 const AUTO_ENV = 'auto';
 /** Seed 000: the environment whose presence brings the minion's own pillars in. */
 export const BASE_ENV = 'base';

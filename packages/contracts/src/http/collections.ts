@@ -46,9 +46,13 @@ export const zCollectionView = z.strictObject({
   etag: z.string(),
 });
 
-/** `GET /collections/{id}`: with its ancestors, root first, itself left out. */
+/** `GET /collections/{id}`: with its ancestors, root first, itself left out, and its own pillars. */
 export const zCollectionDetail = zCollectionView.extend({
   ancestors: z.array(z.strictObject({ id: z.string(), name: z.string() })),
+  /** In the order of their pids, at most LIMITS.pageRows. */
+  pillars: z.array(z.strictObject({ pid: z.string(), name: z.string(), is_secret: z.boolean() })),
+  /** It has more pillars than are named. */
+  pillars_more: z.boolean(),
 });
 
 export const zCollectionPage = pageOf(zCollectionView);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
-import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType, zUserSub } from '../names.ts';
+import { TGT_TYPES, zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType, zUserSub } from '../names.ts';
 import { pageOf, zCursor, zPageLimit, zTime } from './common.ts';
 import { secretField, secretIfMarked } from './secret-fields.ts';
 
@@ -9,7 +9,8 @@ import { secretField, secretIfMarked } from './secret-fields.ts';
  * (seed 000, _resolve_target).
  */
 export const zPillarCreate = z.strictObject({
-  tgt_type: zTgtType,
+  /** Those of tasks exist too, and are refused until there are tasks; so they are not offered. */
+  tgt_type: z.enum(TGT_TYPES, 'must be "root", "collection" or "minion"'),
   name: zPillarName,
   value: secretField(zValue, secretIfMarked),
   is_secret: z.boolean('must be true or false').optional(),
@@ -29,7 +30,12 @@ export const zPillarUpdate = z.strictObject({ value: secretField(zValue, (_, acc
 
 /** `POST /pillars/list`: root and minion pillars only (seed 000). */
 export const zPillarList = z.strictObject({
-  tgt_type: z.enum(['minion', 'root'], 'tgt_type must be "minion" or "root"').optional(),
+  tgt_type: z
+    .enum(
+      ['minion', 'root'],
+      'must be "minion" or "root"; GET /collections/{id} names the pillars of a collection',
+    )
+    .optional(),
   name: zPillarName.optional(),
   minion_id: zMinionId.optional(),
   master: zMasterId.optional(),

@@ -20,17 +20,35 @@ export type MasterCredentials = {
 };
 
 /**
- * Loads what is missing of the sample estate, through the API as an operator would, and lets each master into Redis.
- * Running it again changes nothing.
+ * Loads the sample estate into a new installation, through the API as an operator would, and lets its masters into Redis.
+ * Once it was loaded whole it is never loaded again: from then on the estate is its owner's to change.
+ * @param dir keeps the masters' credentials and a mark
  */
 export async function loadSample(
   api: ApiClient,
   redis: RedisServer,
   dir: string,
 ): Promise<Map<string, MasterCredentials>> {
+  const mark = path.join(dir, 'loaded');
+  if (!existsSync(mark)) {
+    await loadEstate(api, dir);
+    await writeSecret(mark, new Date().toISOString());
+  }
   const credentials = new Map<string, MasterCredentials>();
+  for (const { id } of sampleMasters) {
+    const known = await readMaster(dir, id);
+    if (known !== undefined) credentials.set(id, known);
+  }
+  for (const one of credentials.values()) await admitMaster(redis, one);
+  return credentials;
+}
+
+async function loadEstate(api: ApiClient, dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: 0o700 });
   for (const { id, envs } of sampleMasters) {
-    credentials.set(id, await keepMaster(dir, id, () => registerOrRenew(api, id, envs)));
+    if ((await readMaster(dir, id)) !== undefined) continue;
+    const made = await registerOrRenew(api, id, envs);
+    await writeSecret(path.join(dir, `${id}.json`), JSON.stringify(made, undefined, 2));
   }
   for (const one of sampleCollections) {
     const { parentId, ...rest } = one;
@@ -47,8 +65,11 @@ export async function loadSample(
   }
   for (const { target, ...pillar } of samplePillars)
     await make(api, 'POST', '/pillars', { ...target, ...pillar });
-  for (const one of credentials.values()) await admitMaster(redis, one);
-  return credentials;
+}
+
+async function readMaster(dir: string, id: string): Promise<MasterCredentials | undefined> {
+  const file = path.join(dir, `${id}.json`);
+  return existsSync(file) ? (JSON.parse(await readFile(file, 'utf8')) as MasterCredentials) : undefined;
 }
 
 /** Registers a master; its token and password are shown this once. @throws ColonnadeError */
@@ -104,19 +125,6 @@ export async function admitMaster(redis: RedisServer, credentials: MasterCredent
   } finally {
     admin.disconnect();
   }
-}
-
-async function keepMaster(
-  dir: string,
-  id: string,
-  register: () => Promise<MasterCredentials>,
-): Promise<MasterCredentials> {
-  await mkdir(dir, { recursive: true, mode: 0o700 });
-  const file = path.join(dir, `${id}.json`);
-  if (existsSync(file)) return JSON.parse(await readFile(file, 'utf8')) as MasterCredentials;
-  const made = await register();
-  await writeSecret(file, JSON.stringify(made, undefined, 2));
-  return made;
 }
 
 /** Creates; what is there already is left as it is. */

@@ -12,7 +12,7 @@ export type RedisConfig = {
 };
 
 /**
- * The bridge's Redis: it holds plaintext for moments, so nothing of it may reach a disk (DESIGN section 3.4).
+ * The bridge's Redis: it holds plaintext for moments, so nothing of it may reach a disk.
  * That includes snapshots, append-only files, replication files, crash logs, and the slow log's arguments.
  */
 export function redisConfigText({ dir, aclFile, port, unixSocket, maxMemoryMb, extra }: RedisConfig): string {

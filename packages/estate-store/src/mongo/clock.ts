@@ -14,7 +14,7 @@ export async function readClock(connection: Connection, session: ClientSession):
 
 /**
  * The clock as no write acknowledged before this call can be missing from it: the server asks the majority whether
- * it is still their primary. DESIGN section 3.2.
+ * it is still their primary.
  * @throws ColonnadeError `unavailable` also where no estate is yet
  */
 export async function readNewestClock({ tables, limit }: Connection): Promise<ReadClock> {

@@ -25,7 +25,7 @@ export type MongoStoreOptions = MongoOptions & {
 const WRITE_TIMEOUT_MS = 5000;
 
 /**
- * Opens the estate for reading and writing; makes or migrates it. DESIGN section 8.
+ * Opens the estate for reading and writing; makes or migrates it.
  * @throws ColonnadeError `unavailable` (no primary) | `misconfigured` (rights, no replica set, newer schema, not an estate)
  */
 export async function openMongoStore(options: MongoStoreOptions): Promise<EstateStore> {

@@ -25,7 +25,7 @@ const BUSY_TIMEOUT_MS = 5000;
 const READ_BUSY_TIMEOUT_MS = 1000;
 
 /**
- * Opens the estate for reading and writing; makes or migrates the file. DESIGN section 8.
+ * Opens the estate for reading and writing; makes or migrates the file.
  * @throws ColonnadeError `unavailable` (disk, lock, rights) | `misconfigured` (newer schema, not an estate)
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<EstateStore> {

@@ -6,7 +6,7 @@ export type MakeGrant = (act: GrantAct, res: string) => Promise<string>;
 
 /**
  * A single-use permission slip for crypto-kms, signed with a key derived from the user's token: it proves that this
- * user is here now and asks for this one act on this one thing (DESIGN section 7).
+ * user is here now and asks for this one act on this one thing.
  */
 export async function makeGrant(options: {
   token: string;

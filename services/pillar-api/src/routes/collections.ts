@@ -14,6 +14,7 @@ import type { CollectionRecord } from '@colonnade/estate-store';
 import { fromPlain } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { requirePermission } from '../auth/permissions.ts';
+import { nameCollectionPillars } from '../collection-pillars.ts';
 import type { Estate } from '../estate.ts';
 import { collectionEvent } from '../estate-events.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
@@ -127,7 +128,8 @@ function getRoute(estate: Estate): Route {
       if (collection === undefined) throw noCollection();
       const view = viewCollection(collection, await estate.incarnation());
       const ancestors = branch.slice(0, -1).map(({ id, name }) => ({ id, name }));
-      return { status: 200, body: { ...view, ancestors }, etag: view.etag };
+      const named = await nameCollectionPillars(estate.store, collection.id);
+      return { status: 200, body: { ...view, ancestors, ...named }, etag: view.etag };
     },
   });
 }
@@ -172,14 +174,27 @@ function deleteRoute(estate: Estate): Route {
       requireIfMatch(conditions);
       const { collection, incarnation } = await findCollection(estate, params.id);
       checkIfMatch(conditions, etagOf(collection.id, incarnation, collection.tick));
-      await estate.write({
-        by: principal.sub,
-        mutations: [{ kind: 'collection.delete', id: collection.id, expect: collection.tick }],
-        events: [collectionEvent('collection.deleted', collection)],
-      });
+      await estate
+        .write({
+          by: principal.sub,
+          mutations: [{ kind: 'collection.delete', id: collection.id, expect: collection.tick }],
+          events: [collectionEvent('collection.deleted', collection)],
+        })
+        .catch((thrown) => {
+          throw asStillUsed(thrown, collection.id);
+        });
       return { status: 204 };
     },
   });
+}
+
+/** Says where to see what still hangs on it. */
+function asStillUsed(thrown: unknown, id: string): unknown {
+  if (!(thrown instanceof ColonnadeError) || thrown.code !== 'conflict') return thrown;
+  const where =
+    `GET ${pathOf(id)} names its pillars, GET /collections its children (parent_id), ` +
+    `GET /masters/{master}/minions?collection=${encodeURIComponent(id)} its members`;
+  return new ColonnadeError('conflict', `${thrown.message}: ${where}`, { cause: thrown });
 }
 
 async function findCollection(estate: Estate, id: string | undefined) {

@@ -49,8 +49,8 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
           const mutations = [{ kind: 'pillar.create', record } as const];
           const result = await estate
             .write({ by: input.principal.sub, mutations, events, idempotency: keep(kept) })
-            .catch((thrown) => {
-              throw asFailedCreate(thrown, input.conditions);
+            .catch(async (thrown) => {
+              throw asFailedCreate(await asNamedTwin(estate, record, thrown), input.conditions);
             });
           return { result, kept };
         },
@@ -70,6 +70,17 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
   const value = isSecret ? await sealForStore(kms, input, context, body.value) : body.value;
   const pid = randomUUID();
   return { pid, record: { pid, ...context, value, isSecret } };
+}
+
+type Place = Pick<PillarRecord, 'tgtType' | 'tgtId' | 'name' | 'pillarenv'>;
+
+/** Names the pillar that is there already: the list does not show those of collections (seed 000). */
+async function asNamedTwin(estate: Estate, place: Place, thrown: unknown): Promise<unknown> {
+  if (!(thrown instanceof ColonnadeError) || thrown.code !== 'already_exists') return thrown;
+  const { tgtType, tgtId, name, pillarenv } = place;
+  const twin = await estate.store.findPillar(tgtType, tgtId, name, pillarenv);
+  if (twin === undefined) return thrown;
+  return new ColonnadeError('already_exists', `${thrown.message}: /pillars/${twin.pid}`, { cause: thrown });
 }
 
 /** From the history, so that a repeated request gets the pillar as it was made, whatever became of it since. */
@@ -175,7 +186,10 @@ export function requireNamePermission(principal: Principal, name: string): void 
 /** Seed 000: the value of a sealed pillar is never updated. */
 function secretImmutable({ pid }: PillarRecord): ColonnadeError {
   const how =
-    `delete it (DELETE /pillars/${pid} with If-Match) and create it anew (POST /pillars with is_secret: true), ` +
-    `or make it plain (POST /pillars/${pid}/unseal), change it (PUT), and seal it again (POST /pillars/${pid}/seal)`;
+    'create the new value as another secret first (POST /pillars with is_secret: true), under another name or in a ' +
+    `nearer scope under the same one, then delete this one (DELETE /pillars/${pid} with If-Match). Deleted first, ` +
+    "minions get a pillar without it, or with a farther scope's value, until it is made again. " +
+    `POST /pillars/${pid}/unseal, PUT, POST /pillars/${pid}/seal leaves no such gap, but shows the old and the new ` +
+    'value to everyone who may read the estate';
   return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
 }

@@ -13,7 +13,7 @@ import { viewPillar } from '../views.ts';
 import { findPillar, requireNamePermission } from './pillars.ts';
 import { openStored } from './reveal.ts';
 
-/** The only ways between plain and secret (DESIGN section 6): both asked for by name, never by the way. */
+/** The only ways between plain and secret: both asked for by name, never by the way. */
 export function secrecyRoutes(estate: Estate, kms: Kms): readonly Route[] {
   return [sealRoute(estate, kms), unsealRoute(estate, kms)];
 }

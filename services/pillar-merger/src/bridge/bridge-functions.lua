@@ -31,7 +31,8 @@ local function reply(keys, args)
   redis.call('XDEL', keys[1], args[2])
   local time = redis.call('TIME')
   local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
-  local start = tonumber(string.match(args[2], '^(%d+)%-%d+$'))
+  -- An id may lie in the future, when a master chose it or the clock was set back.
+  local start = math.min(tonumber(string.match(args[2], '^(%d+)%-%d+$')), now)
   if now - start >= tonumber(args[3]) then
     return 0
   end

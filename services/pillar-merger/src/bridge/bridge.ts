@@ -41,7 +41,7 @@ export type Bridge = AsyncDisposable & {
   refreshMasters(): Promise<void>;
 };
 
-/** Answers the requests of all masters over Redis (DESIGN section 5). Disposing drains: what was taken is answered. */
+/** Answers the requests of all masters over Redis. Disposing drains: what was taken is answered. */
 export function createBridge(options: BridgeOptions): Bridge {
   const { events, listMasters } = options;
   const consumer = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;

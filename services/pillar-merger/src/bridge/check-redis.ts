@@ -1,7 +1,7 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { Redis } from 'ioredis';
 
-/** What the bridge's Redis must be set to, so that plaintext reaches no disk or log and no request is evicted (DESIGN 3.4). */
+/** What the bridge's Redis must be set to, so that plaintext reaches no disk or log and no request is evicted. */
 const REQUIRED: Readonly<Record<string, string>> = {
   save: '',
   appendonly: 'no',

@@ -78,7 +78,7 @@ export async function handleEntry(entry: Entry, deps: HandleDeps): Promise<void>
 }
 
 async function answerInTime(entry: Entry, request: BridgeRequest, deps: HandleDeps): Promise<MergeAnswer> {
-  const leftMs = startOf(entry.id) + ttlOf(request) - deps.nowMs();
+  const leftMs = leftOf(entry, ttlOf(request), deps.nowMs());
   if (leftMs <= 0) throw new ColonnadeError('expired', 'the time of the request is over');
   const budgetMs = Math.max(leftMs / 2, leftMs - ERROR_MARGIN_MS - GUARD_MS);
   const { token, master, minion_id: minionId, pillarenv } = request;
@@ -88,6 +88,14 @@ async function answerInTime(entry: Entry, request: BridgeRequest, deps: HandleDe
     budgetMs + GUARD_MS,
     outOfTime,
   );
+}
+
+/**
+ * Milliseconds left of an entry. Its id may lie in the future: a master can choose it, and Redis goes on counting from
+ * the newest one when its clock was set back. The time it asked for is the most it gets, or it would hold its place.
+ */
+function leftOf(entry: Entry, ttlMs: number, nowMs: number): number {
+  return Math.min(ttlMs, startOf(entry.id) + ttlMs - nowMs);
 }
 
 function outOfTime(): ColonnadeError {
