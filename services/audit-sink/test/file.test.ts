@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { AUDIT_STREAM, type AuditEvent, encode, zAuditEvent } from '@colonnade/contracts';
 import { skipWithoutMount, smallDisk } from '../../../test/support/small-disk.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
@@ -46,9 +49,9 @@ describe('the file', () => {
   test('holds every acknowledged record once, in the order of the stream, across restarts', async () => {
     const { log, start, has } = await fresh();
     const wanted = await publishMany(sink.publisher, 'before', 100);
-    for (const name of ['first', 'second', 'third']) {
-      await using _running = await start();
-      wanted.push(...(await publishMany(sink.publisher, name, 500)));
+    for (const [name, fsync] of Object.entries({ first: 'always', second: 'never', third: 'batch' })) {
+      await using _running = await start({ AUDIT_LOG_FSYNC: fsync });
+      wanted.push(...(await publishMany(sink.publisher, name, 300)));
       await has(wanted);
     }
     assert.deepEqual([...(await readIds(log))].sort(), [...wanted].sort());
@@ -148,6 +151,39 @@ describe('the file', () => {
     assert.deepEqual((await has(wanted)).sort(), [...wanted].sort());
     await waitFor('ready', async () => (await status(running)) === 200);
     assert.equal((await verifyLog(log, await sink.anchors())).fault, undefined);
+  });
+
+  test('as a legacy line, and on standard output, where nothing else is written', async () => {
+    const { log, start } = await fresh();
+    {
+      await using _running = await start({ AUDIT_LOG_FORMAT: 'legacy' });
+      await publish(sink.publisher, eventOf('legacy'));
+      const line = await waitFor('it', async () =>
+        (await readLines(log)).find((l) => l.includes('id="legacy"')),
+      );
+      assert.match(
+        line,
+        /^2026-01-31T12:00:00\.0001Z AUDIT: id="legacy" stage="ResponseComplete" ip="<unknown>"/u,
+      );
+    }
+    const main = fileURLToPath(new URL('../src/main.ts', import.meta.url));
+    const env = { ...process.env, ...sink.env, AUDIT_LOG_PATH: '-' };
+    const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    let out = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      out += chunk.toString();
+    });
+    const ids = await publishMany(sink.publisher, 'stdout', 30);
+    await waitFor('all', () => out.includes(`"${ids.at(-1)}"`), { limitMs: 20_000 });
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    assert.deepEqual(
+      out
+        .trimEnd()
+        .split('\n')
+        .map((line) => (JSON.parse(line) as AuditEvent).auditID),
+      ids,
+    );
   });
 
   test('of two replicas one writes; the other takes over when it ends', async () => {
