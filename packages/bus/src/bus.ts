@@ -1,6 +1,6 @@
 import type { Call, Endpoint } from '@colonnade/contracts';
 import type { z } from 'zod';
-import { type BusOptions, openConnection } from './connect.ts';
+import { type BusOptions, openConnection, watchConnection } from './connect.ts';
 import { type DurableMessage, publishDurable } from './publish.ts';
 import { request } from './request.ts';
 import { createAnswerKeys } from './sealed-answer.ts';
@@ -25,23 +25,16 @@ export type Bus = AsyncDisposable & {
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const connection = await openConnection(options);
   const keys = createAnswerKeys();
-  let connected = true;
-  void (async () => {
-    for await (const status of connection.status()) {
-      if (status.type === 'disconnect') connected = false;
-      if (status.type === 'reconnect') connected = true;
-    }
-    connected = false;
-  })();
+  const watch = watchConnection(connection, options.logger);
   return {
     request: (endpoint, message, call) => request(connection, endpoint, message, call, keys),
     serve: (service, routes) => serve(connection, service, routes, keys, options.logger),
     publishDurable: (message, call) => publishDurable(connection, message, call),
     provisionStreams: (sizes) => provisionStreams(connection, sizes),
-    isConnected: () => connected && !connection.isClosed(),
+    isConnected: watch.isConnected,
     async [Symbol.asyncDispose]() {
       if (connection.isClosed()) return;
-      if (connected) await connection.drain().catch(() => connection.close());
+      if (watch.isConnected()) await connection.drain().catch(() => connection.close());
       else await connection.close();
     },
   };

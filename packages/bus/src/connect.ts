@@ -21,7 +21,7 @@ export type BusOptions = {
 export async function openConnection(options: BusOptions): Promise<NatsConnection> {
   const read = (path: string | undefined) => (path === undefined ? {} : readFileSync(path, 'utf8'));
   try {
-    const connection = await connect({
+    return await connect({
       servers: options.servers.split(',').map((s) => s.trim()),
       user: options.user,
       pass: options.password,
@@ -43,8 +43,6 @@ export async function openConnection(options: BusOptions): Promise<NatsConnectio
             },
           }),
     });
-    void logStatus(connection, options.logger);
-    return connection;
   } catch (thrown) {
     throw new ColonnadeError(
       'bus_unavailable',
@@ -56,13 +54,21 @@ export async function openConnection(options: BusOptions): Promise<NatsConnectio
   }
 }
 
-async function logStatus(connection: NatsConnection, logger: BusLogger): Promise<void> {
-  for await (const status of connection.status()) {
-    if (status.type === 'disconnect' || status.type === 'error')
-      logger.warn(
-        { status: status.type, error: 'error' in status ? String(status.error) : undefined },
-        'bus status',
-      );
-    else if (status.type === 'reconnect') logger.info({ status: status.type }, 'bus status');
-  }
+/** Logs what becomes of a connection, and tells whether it stands now. */
+export function watchConnection(connection: NatsConnection, logger: BusLogger): { isConnected(): boolean } {
+  let connected = true;
+  void (async () => {
+    for await (const status of connection.status()) {
+      if (status.type === 'disconnect') connected = false;
+      if (status.type === 'reconnect') connected = true;
+      if (status.type === 'disconnect' || status.type === 'error')
+        logger.warn(
+          { status: status.type, error: 'error' in status ? String(status.error) : undefined },
+          'bus status',
+        );
+      else if (status.type === 'reconnect') logger.info({ status: status.type }, 'bus status');
+    }
+    connected = false;
+  })();
+  return { isConnected: () => connected && !connection.isClosed() };
 }
