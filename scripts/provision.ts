@@ -9,14 +9,16 @@ import {
   secretSetting,
   setting,
   zCount,
+  zFlag,
   zText,
 } from '../packages/service-kit/src/index.ts';
 
 const usage = `node scripts/provision.ts COMMAND
 
-  streams              makes or updates the NATS streams, as the user "provisioner"
+  streams              makes or updates the NATS streams and their consumers, as the user "provisioner"
                        environment: NATS_URL, NATS_PASSWORD_FILE (or NATS_PASSWORD), NATS_CA_FILE,
-                       EVENTS_MAX_MIB (default 1024), AUDIT_MAX_MIB (default 4096), NATS_REPLICAS (1 or 3, default 1)
+                       EVENTS_MAX_MIB (default 1024), AUDIT_MAX_MIB (default 4096), NATS_REPLICAS (1 or 3, default 1),
+                       AUDIT_WEBHOOK (true where audit-sink has a webhook, default false)
   admin-token          prints a new API token for BOOTSTRAP_TOKEN_FILE, which pillar-api and crypto-kms both read
   redis-admin-acl      prints the line of an administrator of Redis, who may load users.acl again
                        environment: REDIS_PASSWORD_FILE
@@ -40,6 +42,7 @@ async function makeStreams(): Promise<void> {
     ca: setting('NATS_CA_FILE', zText, { help: 'CA of the NATS servers', default: '-' }),
     eventsMib: setting('EVENTS_MAX_MIB', zCount, { help: 'space of EVENTS', default: '1024' }),
     auditMib: setting('AUDIT_MAX_MIB', zCount, { help: 'space of AUDIT', default: '4096' }),
+    webhook: setting('AUDIT_WEBHOOK', zFlag, { help: 'keep records for a webhook', default: 'false' }),
     replicas: setting('NATS_REPLICAS', zCount, { help: 'copies of each stream', default: '1' }),
   };
   const config = readConfig(settings, process.env);
@@ -56,9 +59,10 @@ async function makeStreams(): Promise<void> {
   await bus.provisionStreams({
     maxEventsBytes: config.eventsMib * MIB,
     maxAuditBytes: config.auditMib * MIB,
+    auditWebhook: config.webhook,
     replicas: config.replicas,
   });
-  process.stdout.write('streams EVENTS and AUDIT are as they should be\n');
+  process.stdout.write('streams and consumers are as they should be\n');
 }
 
 function redisPassword(): string {

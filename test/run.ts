@@ -3,7 +3,7 @@ import { writeSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { prepareServers } from './runner/prepare-servers.ts';
-import { prepareSlow } from './runner/prepare-slow.ts';
+import { needsKube, prepareKube, prepareSlow } from './runner/prepare-slow.ts';
 import { printFile, printSummary } from './runner/print.ts';
 import { runFile } from './runner/run-file.ts';
 import { selectFiles } from './runner/select-files.ts';
@@ -41,13 +41,17 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const files = await selectFiles(root, process.argv.slice(2));
-await prepareServers((text) => console.error(`colonnade: ${text}`));
-void prepareSlow(root, files, (text) => console.error(`colonnade: ${text}`));
-const queue = [...files];
+const report = (text: string) => console.error(`colonnade: ${text}`);
+await prepareServers(report);
+void prepareSlow(root, files, report);
+// The slowest thing of all; what needs it comes last, and waits.
+const kubeReady = requireAll && files.some(needsKube) ? prepareKube(report) : Promise.resolve();
+const queue = [...files.filter((f) => !needsKube(f)), ...files.filter(needsKube)];
 const start = Date.now();
 
 async function work(): Promise<void> {
   for (let file = queue.shift(); file && !stopping.signal.aborted; file = queue.shift()) {
+    if (needsKube(file)) await kubeReady;
     const result = await runFile(root, file, stopping.signal);
     addResult(tally, result);
     printFile(result, `${tally.results.length}/${files.length}`, requireAll);

@@ -2,14 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import {
   AUDIT_STREAM,
+  auditAnchorSubject,
+  auditDeadSubject,
   auditSubject,
   BUS_USERS,
   type BusUser,
   busRights,
+  CONSUMERS,
   ENDPOINTS,
   EVENTS_STREAM,
   eventSubject,
   inboxPrefix,
+  STREAMS,
   startCall,
 } from '@colonnade/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -18,13 +22,22 @@ import { type RealBus, startRealBus } from '../support/real-bus.ts';
 
 /** Subjects that would do harm in the wrong hands, beside those of the endpoints. */
 const DANGEROUS = [
-  '$JS.API.STREAM.PURGE.AUDIT',
-  '$JS.API.STREAM.DELETE.AUDIT',
-  '$JS.API.STREAM.MSG.DELETE.AUDIT',
-  '$JS.API.STREAM.MSG.GET.AUDIT',
-  '$JS.API.DIRECT.GET.AUDIT',
-  '$JS.API.STREAM.PURGE.EVENTS',
-  '$JS.API.STREAM.DELETE.EVENTS',
+  ...STREAMS.flatMap((stream) => [
+    `$JS.API.STREAM.PURGE.${stream}`,
+    `$JS.API.STREAM.DELETE.${stream}`,
+    `$JS.API.STREAM.MSG.DELETE.${stream}`,
+    `$JS.API.STREAM.MSG.GET.${stream}`,
+    `$JS.API.STREAM.INFO.${stream}`,
+    `$JS.API.DIRECT.GET.${stream}`,
+    `$JS.API.CONSUMER.CREATE.${stream}`,
+  ]),
+  ...CONSUMERS.flatMap(({ stream, durable }) => [
+    `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`,
+    `$JS.API.CONSUMER.INFO.${stream}.${durable}`,
+    `$JS.API.CONSUMER.PAUSE.${stream}.${durable}`,
+    `$JS.API.CONSUMER.UNPIN.${stream}.${durable}`,
+    `$JS.ACK.${stream}.${durable}.1.1.1.1.1`,
+  ]),
   '$JS.API.STREAM.CREATE.OTHER',
   '$JS.API.CONSUMER.CREATE.AUDIT',
   '$JS.API.CONSUMER.DURABLE.CREATE.AUDIT.x',
@@ -34,7 +47,10 @@ const DANGEROUS = [
   '$SYS.ACCOUNT.COLONNADE.CONNECT',
   '$KV.any.key',
   'anything.else',
+  '$JS.API.CONSUMER.NAMES.AUDIT',
   eventSubject('pillar.created'),
+  ...(['file', 'webhook', 'ingest'] as const).map(auditDeadSubject),
+  ...(['file', 'webhook'] as const).map(auditAnchorSubject),
   ...BUS_USERS.map(auditSubject),
   ...BUS_USERS.map((user) => `${inboxPrefix(user)}.stolen`),
   ...ENDPOINTS.map((e) => e.subject),
@@ -72,10 +88,16 @@ async function refused(connection: NatsConnection, attempt: (c: NatsConnection) 
   return violation;
 }
 
+/** Makes and takes away what others depend on: the last ones to try. */
+const CONSUMER_CHANGES = CONSUMERS.flatMap(({ stream, durable }) => [
+  `$JS.API.CONSUMER.CREATE.${stream}.${durable}`,
+  `$JS.API.CONSUMER.DELETE.${stream}.${durable}`,
+]);
+
 describe('NATS rights', () => {
   let bus: RealBus;
   before(async () => {
-    bus = await startRealBus();
+    bus = await startRealBus({ auditWebhook: true });
   });
   after(async () => bus[Symbol.asyncDispose]());
 
@@ -138,7 +160,7 @@ describe('NATS rights', () => {
   });
 
   test('every user can do what it is for: publish its own audit record', async () => {
-    for (const user of ['pillar-api', 'pillar-merger', 'crypto-kms'] as const) {
+    for (const user of ['pillar-api', 'pillar-merger', 'crypto-kms', 'audit-sink'] as const) {
       const one = await bus.as(user);
       const ack = await one.publishDurable(
         { subject: auditSubject(user), msgId: `rights-${user}`, payload: Buffer.from('{}') },
@@ -146,5 +168,24 @@ describe('NATS rights', () => {
       );
       assert.equal(ack.duplicate, false);
     }
+  });
+
+  test('only the provisioner makes consumers, and takes away only the optional one', async () => {
+    for (const user of BUS_USERS) {
+      const connection = await bus.raw(user);
+      const allowed = busRights(user).publish;
+      for (const subject of CONSUMER_CHANGES) {
+        const expected = !allowed.includes(subject);
+        assert.equal(
+          await refused(connection, (c) => c.publish(subject, '{}')),
+          expected,
+          `${user} ${subject}`,
+        );
+        if (user !== 'provisioner') assert.equal(expected, true, `${user} ${subject}`);
+      }
+    }
+    const provisioner = busRights('provisioner').publish;
+    assert.ok(!provisioner.includes('$JS.API.CONSUMER.DELETE.AUDIT.file'));
+    assert.ok(provisioner.includes('$JS.API.CONSUMER.DELETE.AUDIT.webhook'));
   });
 });

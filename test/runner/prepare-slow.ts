@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Report } from '@colonnade/embedded/servers';
 import { buildGo, skipWithoutGo } from '../support/go.ts';
+import { buildKube } from '../support/kube/find-kube.ts';
 import { ensureVenv, readRequirements } from '../support/python.ts';
 
 /**
@@ -30,5 +31,19 @@ async function prepareSalt(root: string, files: readonly string[], report: Repor
     await ensureVenv(`salt-${version}`, await readRequirements(path.join(folder, name))).catch(
       (error: Error) => report(`Salt ${version} could not be prepared: ${error.message}`),
     );
+  }
+}
+
+/** Test files that start a kube-apiserver say so in their name. */
+export function needsKube(file: string): boolean {
+  return file.endsWith('.kube.test.ts');
+}
+
+/** Compiles kube-apiserver where everything is required; elsewhere a person decides to spend the time. Never throws. */
+export async function prepareKube(report: Report): Promise<void> {
+  try {
+    process.env.KUBEBUILDER_ASSETS = path.dirname((await buildKube(report)).apiserver);
+  } catch (error) {
+    report((error as Error).message);
   }
 }

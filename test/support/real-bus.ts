@@ -22,14 +22,23 @@ export type RealBus = AsyncDisposable & {
   passwordOf(user: BusUser): string;
 };
 
-/** A real nats-server with all users, their rights and both streams. */
-export async function startRealBus(): Promise<RealBus> {
+export type RealBusOptions = {
+  /** Whether AUDIT is kept for a webhook too. */
+  auditWebhook?: boolean;
+  maxAuditBytes?: number;
+  maxFileBytes?: number;
+};
+
+const MIB = 1024 * 1024;
+
+/** A real nats-server with all users, their rights and the streams. */
+export async function startRealBus(options: RealBusOptions = {}): Promise<RealBus> {
   const passwords = Object.fromEntries(BUS_USERS.map((u) => [u, randomBytes(12).toString('hex')])) as Record<
     BusUser,
     string
   >;
   const witnessPassword = randomBytes(12).toString('hex');
-  const configText = configWithWitness(passwords, witnessPassword);
+  const configText = configWithWitness(passwords, witnessPassword, options.maxFileBytes);
   const nats = await natsForTests({ configText });
   const open: AsyncDisposable[] = [];
   const as = async (user: BusUser) => {
@@ -45,19 +54,20 @@ export async function startRealBus(): Promise<RealBus> {
   };
   const provisioner = await as('provisioner');
   await provisioner.provisionStreams({
-    maxEventsBytes: 16 * 1024 * 1024,
-    maxAuditBytes: 16 * 1024 * 1024,
+    maxEventsBytes: 16 * MIB,
+    maxAuditBytes: options.maxAuditBytes ?? 16 * MIB,
+    auditWebhook: options.auditWebhook ?? false,
     replicas: 1,
   });
   return {
     nats,
     as,
-    async raw(user, options = {}) {
+    async raw(user, rawOptions = {}) {
       const connection = await connect({
         servers: nats.url,
         user,
         pass: passwords[user],
-        inboxPrefix: options.inboxPrefix ?? inboxPrefix(user),
+        inboxPrefix: rawOptions.inboxPrefix ?? inboxPrefix(user),
       });
       open.push({ [Symbol.asyncDispose]: () => connection.close() });
       return connection;
@@ -75,13 +85,17 @@ export async function startRealBus(): Promise<RealBus> {
   };
 }
 
-function configWithWitness(passwords: Record<BusUser, string>, witnessPassword: string): string {
+function configWithWitness(
+  passwords: Record<BusUser, string>,
+  witnessPassword: string,
+  maxFileBytes = 64 * MIB,
+): string {
   const text = renderNatsConfig({
     host: '127.0.0.1',
     port: -1,
     passwords,
     syncAlways: false,
-    maxFileBytes: 64 * 1024 * 1024,
+    maxFileBytes,
   });
   return text.replace('users: [', `users: [\n      { user: "witness", password: "${witnessPassword}" }`);
 }

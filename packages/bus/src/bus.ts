@@ -1,6 +1,7 @@
-import type { Call, Endpoint } from '@colonnade/contracts';
+import type { Call, ConsumerDefinition, Endpoint } from '@colonnade/contracts';
 import type { z } from 'zod';
 import { type BusOptions, openConnection, watchConnection } from './connect.ts';
+import { type ConsumeOptions, type ConsumerState, consume, consumerState } from './consume.ts';
 import { type DurableMessage, publishDurable } from './publish.ts';
 import { request } from './request.ts';
 import { createAnswerKeys } from './sealed-answer.ts';
@@ -17,6 +18,9 @@ export type Bus = AsyncDisposable & {
   serve(service: ServiceDescription, routes: readonly Route[]): Promise<ServedService>;
   publishDurable(message: DurableMessage, call: Call): Promise<{ seq: number; duplicate: boolean }>;
   provisionStreams(sizes: StreamSizes): Promise<void>;
+  /** Reads a durable consumer until the signal; see `consume`. */
+  consume(consumer: ConsumerDefinition, options: ConsumeOptions, signal: AbortSignal): Promise<void>;
+  consumerState(consumer: ConsumerDefinition): Promise<ConsumerState>;
   /** False while the connection is being made again. */
   isConnected(): boolean;
 };
@@ -31,6 +35,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     serve: (service, routes) => serve(connection, service, routes, keys, options.logger),
     publishDurable: (message, call) => publishDurable(connection, message, call),
     provisionStreams: (sizes) => provisionStreams(connection, sizes),
+    consume: (consumer, consumeOptions, signal) => consume(connection, consumer, consumeOptions, signal),
+    consumerState: (consumer) => consumerState(connection, consumer),
     isConnected: watch.isConnected,
     async [Symbol.asyncDispose]() {
       if (connection.isClosed()) return;

@@ -1,7 +1,9 @@
 export { type Bus, connectBus } from './bus.ts';
 export type { BusOptions } from './connect.ts';
+export { type ConsumeOptions, type ConsumerState, DONE, type Verdict } from './consume.ts';
 export type { BusLogger } from './logger.ts';
 export { type NatsConfigOptions, renderNatsConfig, renderProductionNatsConfig } from './nats-config.ts';
 export type { DurableMessage } from './publish.ts';
+export type { Delivery, PullOptions } from './pull.ts';
 export { type Route, route, type ServedService, type ServiceDescription } from './serve.ts';
 export type { StreamSizes } from './streams.ts';

@@ -1,7 +1,23 @@
-import { AUDIT_STREAM, AUDIT_SUBJECTS, EVENTS_STREAM, EVENTS_SUBJECTS } from '@colonnade/contracts';
 import {
+  AUDIT_ANCHOR_STREAM,
+  AUDIT_ANCHOR_SUBJECTS,
+  AUDIT_DEAD_STREAM,
+  AUDIT_DEAD_SUBJECTS,
+  AUDIT_STREAM,
+  AUDIT_SUBJECTS,
+  CONSUMERS,
+  type ConsumerDefinition,
+  EVENTS_STREAM,
+  EVENTS_SUBJECTS,
+  LIMITS,
+} from '@colonnade/contracts';
+import {
+  AckPolicy,
+  DeliverPolicy,
   DiscardPolicy,
+  type JetStreamManager,
   jetstreamManager,
+  ReplayPolicy,
   RetentionPolicy,
   StorageType,
   type StreamConfig,
@@ -12,49 +28,115 @@ export type StreamSizes = {
   /** Space reserved for each stream, bytes: neither can starve the other. */
   maxEventsBytes: number;
   maxAuditBytes: number;
+  /** Dead letters of the audit backends; an eighth of maxAuditBytes unless given, and room for a few large ones. */
+  maxAuditDeadBytes?: number;
   /** 1, or 3 in a NATS cluster. */
   replicas: number;
+  /** Whether an audit webhook reads AUDIT too: what only one of the backends has is kept. */
+  auditWebhook?: boolean;
 };
 
 const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 /** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
 const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
-const AUDIT_KEEP_MS = 30 * 24 * 60 * 60 * 1000;
+const ANCHORS_MAX_BYTES = 1024 * 1024;
+
+type WantedStream = Pick<StreamConfig, 'name' | 'subjects' | 'max_bytes'> & Partial<StreamConfig>;
 
 /**
- * Makes or updates the two streams; only the user `provisioner` may. Both refuse new messages when full instead of
- * dropping old ones: the writer then keeps its outbox row, or fails closed.
+ * Makes or updates the streams and their durable consumers; only the user `provisioner` may. EVENTS, AUDIT and the dead
+ * letters refuse new messages when full instead of dropping old ones: the writer then keeps its outbox row, or fails
+ * closed.
+ *
+ * AUDIT drops a message once every consumer has acknowledged it (interest). A stream without any consumer would
+ * acknowledge and drop at once, so it becomes one of that kind only after its consumers are there.
  */
 export async function provisionStreams(connection: NatsConnection, sizes: StreamSizes): Promise<void> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
-  const base: Omit<StreamConfig, 'name' | 'subjects' | 'max_bytes'> = {
+  const base = baseConfig(sizes.replicas);
+  for (const config of streamsFor(sizes)) await makeStream(manager, { ...base, ...config });
+  for (const consumer of CONSUMERS) {
+    if (consumer.optional && sizes.auditWebhook !== true) await dropConsumer(manager, consumer);
+    else await makeConsumer(manager, consumer, sizes.replicas);
+  }
+  const audit = await manager.streams.info(AUDIT_STREAM);
+  if (audit.config.retention === RetentionPolicy.Interest) return;
+  await updateStream(manager, { ...audit.config, retention: RetentionPolicy.Interest });
+}
+
+/** The server takes a change of retention between limits and interest, though the client's type does not list it. */
+async function updateStream(manager: JetStreamManager, config: WantedStream): Promise<void> {
+  await manager.streams.update(config.name, config);
+}
+
+function baseConfig(replicas: number): Partial<StreamConfig> {
+  return {
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,
     storage: StorageType.File,
-    num_replicas: sizes.replicas,
+    num_replicas: replicas,
     duplicate_window: nanos(DUPLICATE_WINDOW_MS),
     deny_delete: true,
     deny_purge: false,
-  } as StreamConfig;
-  const wanted = [
+  };
+}
+
+function streamsFor(sizes: StreamSizes): WantedStream[] {
+  const maxDeadBytes =
+    sizes.maxAuditDeadBytes ?? Math.max(Math.floor(sizes.maxAuditBytes / 8), 4 * LIMITS.natsPayloadBytes);
+  return [
     {
-      ...base,
       name: EVENTS_STREAM,
       subjects: [EVENTS_SUBJECTS],
       max_bytes: sizes.maxEventsBytes,
       max_age: nanos(EVENTS_KEEP_MS),
     },
     {
-      ...base,
       name: AUDIT_STREAM,
       subjects: [AUDIT_SUBJECTS],
       max_bytes: sizes.maxAuditBytes,
-      max_age: nanos(AUDIT_KEEP_MS),
+      deny_purge: true,
+      // A record stays until it is where it belongs, however long that takes; said so that an older limit goes.
+      max_age: 0,
+    },
+    { name: AUDIT_DEAD_STREAM, subjects: [AUDIT_DEAD_SUBJECTS], max_bytes: maxDeadBytes },
+    {
+      name: AUDIT_ANCHOR_STREAM,
+      subjects: [AUDIT_ANCHOR_SUBJECTS],
+      max_bytes: ANCHORS_MAX_BYTES,
+      discard: DiscardPolicy.Old,
+      deny_purge: true,
+      allow_direct: true,
     },
   ];
-  for (const config of wanted) {
-    const existing = await manager.streams.info(config.name).catch(() => undefined);
-    if (existing === undefined) await manager.streams.add(config as StreamConfig);
-    else await manager.streams.update(config.name, config);
-  }
+}
+
+async function makeStream(manager: JetStreamManager, config: WantedStream): Promise<void> {
+  const existing = await manager.streams.info(config.name).catch(() => undefined);
+  if (existing === undefined) await manager.streams.add(config as StreamConfig);
+  // What AUDIT has become stays: going back would keep what both backends have.
+  else await updateStream(manager, { ...config, retention: existing.config.retention });
+}
+
+async function makeConsumer(
+  manager: JetStreamManager,
+  consumer: ConsumerDefinition,
+  replicas: number,
+): Promise<void> {
+  await manager.consumers.add(consumer.stream, {
+    name: consumer.durable,
+    durable_name: consumer.durable,
+    ack_policy: consumer.ack === 'all' ? AckPolicy.All : AckPolicy.Explicit,
+    ack_wait: nanos(consumer.ackWaitMs),
+    max_ack_pending: consumer.maxAckPending,
+    max_deliver: -1,
+    deliver_policy: DeliverPolicy.All,
+    replay_policy: ReplayPolicy.Instant,
+    num_replicas: replicas,
+  });
+}
+
+async function dropConsumer(manager: JetStreamManager, consumer: ConsumerDefinition): Promise<void> {
+  const there = await manager.consumers.info(consumer.stream, consumer.durable).catch(() => undefined);
+  if (there !== undefined) await manager.consumers.delete(consumer.stream, consumer.durable);
 }

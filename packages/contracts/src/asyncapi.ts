@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { AUDIT_SUBJECTS, zAuditEvent, zAuditEventList } from './audit.ts';
+import { AUDIT_ANCHOR_SUBJECTS, AUDIT_DEAD_SUBJECTS, zAuditAnchor, zDeadLetter } from './audit-sink.ts';
 import { EVENT_TYPES, eventSubject, zCloudEvent } from './events.ts';
 import { ENDPOINTS } from './permissions.ts';
 
@@ -32,6 +33,10 @@ export function buildAsyncApi(): Json {
     records: message(zAuditEventList),
   });
   operations.audit = { action: 'send', channel: { $ref: '#/channels/audit' } };
+  channels['audit-dead'] = channel(AUDIT_DEAD_SUBJECTS, { letter: message(zDeadLetter) });
+  operations['audit-dead'] = { action: 'send', channel: { $ref: '#/channels/audit-dead' } };
+  channels['audit-anchors'] = channel(AUDIT_ANCHOR_SUBJECTS, { anchor: message(zAuditAnchor) });
+  operations['audit-anchors'] = { action: 'send', channel: { $ref: '#/channels/audit-anchors' } };
   return {
     asyncapi: '3.0.0',
     info: { title: 'Colonnade on NATS', version: '1', license: { name: 'Apache-2.0' } },

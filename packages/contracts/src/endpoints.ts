@@ -3,7 +3,14 @@ import { isErrorCode } from './errors.ts';
 import { LIMITS } from './limits.ts';
 
 /** Names of the NATS users: one per service, one for the operator, one that may make streams. */
-export const BUS_USERS = ['pillar-api', 'pillar-merger', 'crypto-kms', 'operator', 'provisioner'] as const;
+export const BUS_USERS = [
+  'pillar-api',
+  'pillar-merger',
+  'crypto-kms',
+  'audit-sink',
+  'operator',
+  'provisioner',
+] as const;
 export type BusUser = (typeof BUS_USERS)[number];
 
 /** A request/reply endpoint: subject, bodies, who answers and who may ask. Rights are generated from these. */

@@ -17,6 +17,11 @@ test('an audit record with request and response bodies fits one NATS message', (
   assert.ok(2 * LIMITS.httpBodyBytes + RECORD_OVERHEAD <= LIMITS.natsPayloadBytes);
 });
 
+test('a dead letter, as base64, and an event handed in fit one NATS message', () => {
+  assert.ok(Math.ceil(LIMITS.auditDeadPayloadBytes / 3) * 4 + RECORD_OVERHEAD <= LIMITS.natsPayloadBytes);
+  assert.ok(LIMITS.auditIngestEventBytes + ENC_OVERHEAD <= LIMITS.natsPayloadBytes);
+});
+
 test('one sealed value fits a KMS batch, and a batch fits one NATS message', () => {
   assert.ok(sealed + ENC_OVERHEAD <= LIMITS.kmsBatchBytes);
   assert.ok(LIMITS.kmsBatchBytes + RECORD_OVERHEAD <= LIMITS.natsPayloadBytes);

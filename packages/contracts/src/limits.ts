@@ -35,6 +35,10 @@ export const LIMITS = {
   kmsBatchBytes: 3 * 1024 * 1024,
   /** `max_payload` of NATS, bytes. */
   natsPayloadBytes: 4 * 1024 * 1024,
+  /** Of a message that no audit backend takes, bytes kept in its dead letter. */
+  auditDeadPayloadBytes: 2 * 1024 * 1024,
+  /** One event handed in by a kube-apiserver, bytes; beyond that it loses its bodies. */
+  auditIngestEventBytes: 4 * 1024 * 1024 - 16 * 1024,
   /** One request on the Redis bridge, bytes. */
   bridgeRequestBytes: 16 * 1024,
   /** One reply on the Redis bridge, bytes. */

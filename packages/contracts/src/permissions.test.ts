@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { CONSUMERS } from './consumers.ts';
 import { BUS_USERS } from './endpoints.ts';
 import { allBusRights, busRights, ENDPOINTS, inboxPrefix, replyPrefixes } from './permissions.ts';
 
@@ -34,5 +35,20 @@ test('replies go to callers only', () => {
       published,
       replyPrefixes(user).map((p) => `${p}>`),
     );
+  }
+});
+
+test('a consumer is read by its own user alone: next messages, information, acknowledgements, nothing else', () => {
+  for (const [user, rights] of allBusRights()) {
+    const own = CONSUMERS.filter((c) => c.user === user);
+    const acks = rights.publish.filter((s) => s.startsWith('$JS.ACK'));
+    assert.deepEqual(
+      acks,
+      own.map(({ stream, durable }) => `$JS.ACK.${stream}.${durable}.>`),
+    );
+    const next = rights.publish.filter((s) => s.includes('.CONSUMER.MSG.NEXT.'));
+    assert.equal(next.length, own.length);
+    const changes = rights.publish.filter((s) => /\.CONSUMER\.(CREATE|DELETE|DURABLE)/u.test(s));
+    assert.equal(changes.length > 0, user === 'provisioner', user);
   }
 });

@@ -1,4 +1,11 @@
 import { AUDIT_STREAM, auditSubject } from './audit.ts';
+import {
+  AUDIT_ANCHOR_STREAM,
+  AUDIT_DEAD_STREAM,
+  auditAnchorSubject,
+  auditDeadSubject,
+} from './audit-sink.ts';
+import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
@@ -39,20 +46,42 @@ export function replyPrefixes(server: BusUser): readonly string[] {
   return [...callers].map((caller) => `${inboxPrefix(caller)}.`);
 }
 
-const STREAM_INFO = [EVENTS_STREAM, AUDIT_STREAM].map((s) => `$JS.API.STREAM.INFO.${s}`);
+const infoOf = (stream: string) => `$JS.API.STREAM.INFO.${stream}`;
+const STREAM_INFO = [EVENTS_STREAM, AUDIT_STREAM].map(infoOf);
+/** Every stream there is: only the provisioner makes them, and nobody empties or deletes one. */
+export const STREAMS: readonly string[] = [
+  EVENTS_STREAM,
+  AUDIT_STREAM,
+  AUDIT_DEAD_STREAM,
+  AUDIT_ANCHOR_STREAM,
+];
 
 /** What a user publishes beside its requests and replies. */
 const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   'pillar-api': [EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
   'pillar-merger': [auditSubject('pillar-merger')],
   'crypto-kms': [auditSubject('crypto-kms')],
-  operator: ['$SRV.>', '$JS.API.STREAM.NAMES', '$JS.API.STREAM.LIST', ...STREAM_INFO],
+  'audit-sink': [
+    auditSubject('audit-sink'),
+    auditDeadSubject('file'),
+    auditDeadSubject('webhook'),
+    auditDeadSubject('ingest'),
+    auditAnchorSubject('file'),
+    // How full the stream is, and which stream it is: it trims itself, and asks for no right to do so.
+    infoOf(AUDIT_STREAM),
+  ],
+  // Reading the anchors is what `verify` stands on; they hold hashes, no records.
+  operator: [
+    '$SRV.>',
+    '$JS.API.STREAM.NAMES',
+    '$JS.API.STREAM.LIST',
+    ...STREAMS.map(infoOf),
+    `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
+  ],
   provisioner: [
-    ...[EVENTS_STREAM, AUDIT_STREAM].flatMap((s) => [
-      `$JS.API.STREAM.CREATE.${s}`,
-      `$JS.API.STREAM.UPDATE.${s}`,
-    ]),
-    ...STREAM_INFO,
+    ...STREAMS.flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),
+    ...STREAMS.map(infoOf),
+    ...CONSUMERS.flatMap(makerRights),
   ],
 };
 
@@ -61,8 +90,9 @@ export function busRights(user: BusUser): BusRights {
   const asks = ENDPOINTS.filter((e) => e.callers.includes(user)).map((e) => e.subject);
   const answers = ENDPOINTS.filter((e) => e.server === user).map((e) => `${e.subject} ${user}`);
   const replies = replyPrefixes(user).map((prefix) => `${prefix}>`);
+  const consumes = CONSUMERS.filter((c) => c.user === user).flatMap(readerRights);
   return {
-    publish: [...asks, ...replies, ...OWN_PUBLISH[user]],
+    publish: [...asks, ...replies, ...OWN_PUBLISH[user], ...consumes],
     subscribe: [`${inboxPrefix(user)}.>`, ...answers, ...(SERVICES.has(user) ? ['$SRV.>'] : [])],
   };
 }

@@ -81,6 +81,8 @@ function doors(stack: Stack): string {
     ['pillar-api', stack.api.url],
     ['crypto-kms (JWKS)', `${stack.kms.url}/.well-known/jwks.json`],
     ...stack.mergers.map((m, i) => [`pillar-merger ${i + 1} (health)`, `${m.url}/readyz`]),
+    ['audit-sink (health)', `${stack.sink.url}/readyz`],
+    ['audit log', stack.auditLog],
     ['NATS', stack.nats.url],
     ['Redis', stack.redis.url],
     ['data and logs', stack.dir],

@@ -42,6 +42,9 @@ export type Stack = AsyncDisposable & {
   nats: NatsServer;
   redis: RedisServer;
   kms: ServiceProcess;
+  sink: ServiceProcess;
+  /** The audit log: one event a line. */
+  auditLog: string;
   api: ServiceProcess;
   mergers: ServiceProcess[];
   /** One more merger of the group. */
@@ -62,7 +65,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await provision(nats, secrets);
 
   const launch = (
-    name: 'crypto-kms' | 'pillar-api' | 'pillar-merger',
+    name: 'crypto-kms' | 'audit-sink' | 'pillar-api' | 'pillar-merger',
     env: Record<string, string>,
     index = 0,
   ) =>
@@ -75,6 +78,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const storePath = path.join(dir, 'estate', 'estate.sqlite');
   const kms = started.use(await launch('crypto-kms', kmsEnv(dir, secrets)));
   report(`crypto-kms on ${kms.url}`);
+  const auditLog = path.join(dir, 'audit', 'audit.log');
+  const sink = started.use(await launch('audit-sink', sinkEnv(auditLog)));
+  report(`audit-sink on ${sink.url}`);
   const api = started.use(await launch('pillar-api', apiEnv(storePath, secrets, options.httpPort ?? 0)));
   report(`pillar-api on ${api.url}`);
   const mergers: ServiceProcess[] = [];
@@ -90,7 +96,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   // A merger that is started later must be stopped too, so it is kept apart from what has moved.
   const later = new AsyncDisposableStack();
   return {
-    ...{ dir, storePath, secrets, nats, redis, kms, api, mergers },
+    ...{ dir, storePath, secrets, nats, redis, kms, sink, auditLog, api, mergers },
     async startMerger() {
       const merger = await launch('pillar-merger', mergerEnv(storePath, redis, secrets), mergers.length + 1);
       mergers.push(later.use(merger));
@@ -165,6 +171,10 @@ function kmsEnv(dir: string, secrets: InstallationSecrets) {
     OPS_HOST: '127.0.0.1',
     OPS_PORT: '0',
   };
+}
+
+function sinkEnv(auditLog: string) {
+  return { AUDIT_LOG_PATH: auditLog, OPS_HOST: '127.0.0.1', OPS_PORT: '0' };
 }
 
 function apiEnv(storePath: string, secrets: InstallationSecrets, httpPort: number) {

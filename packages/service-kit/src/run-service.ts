@@ -1,4 +1,5 @@
 import { ColonnadeError } from '@colonnade/contracts';
+import { pino } from 'pino';
 import { createLogger, LOG_LEVELS, type Logger, type LogLevel } from './logger.ts';
 
 const FORCE_EXIT_MS = 10_000;
@@ -12,9 +13,15 @@ export type Running = AsyncDisposable & { announce?: Readonly<Record<string, unk
  */
 export async function runService(options: {
   name: string;
+  /** Where the log goes: 1, standard output, unless said. */
+  logFd?: (env: NodeJS.ProcessEnv) => 1 | 2;
   start: (env: NodeJS.ProcessEnv, logger: Logger) => Promise<Running>;
 }): Promise<void> {
-  const logger = createLogger({ service: options.name, level: levelOf(process.env.LOG_LEVEL) });
+  const logger = createLogger({
+    service: options.name,
+    level: levelOf(process.env.LOG_LEVEL),
+    destination: pino.destination({ dest: options.logFd?.(process.env) ?? 1, sync: false }),
+  });
   process.on('uncaughtException', (err) => leave(logger, err, 'uncaught exception'));
   process.on('unhandledRejection', (err) => leave(logger, err, 'unhandled rejection'));
   try {

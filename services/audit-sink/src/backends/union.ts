@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bus } from '@colonnade/bus';
+import { toColonnadeError } from '@colonnade/contracts';
+import type { Events } from '../events.ts';
+import type { Backend } from './backend.ts';
+
+/** Several backends that run at once, each at its own pace. */
+export type Union = AsyncDisposable & {
+  names: readonly string[];
+  /** @throws Error with what keeps that backend from taking events */
+  check(name: string): void;
+};
+
+const START_RETRY_MS = 1000;
+
+/**
+ * Starts every backend on its own consumer. One that cannot start is tried again, and keeps no other from working.
+ * Disposing stops taking messages, finishes what is under way and shuts the backends down.
+ */
+export function startBackends(backends: readonly Backend[], bus: Bus, events: Events): Union {
+  const stop = new AbortController();
+  const working = backends.map((backend) => drive(backend, bus, events, stop.signal));
+  return {
+    names: backends.map(({ name }) => name),
+    check: (name) => backends.find((b) => b.name === name)?.check(),
+    async [Symbol.asyncDispose]() {
+      stop.abort();
+      await Promise.allSettled(working);
+    },
+  };
+}
+
+async function drive(backend: Backend, bus: Bus, events: Events, signal: AbortSignal): Promise<void> {
+  try {
+    await start(backend, events, signal);
+    if (signal.aborted) return;
+    const { name } = backend;
+    await bus.consume(
+      backend.consumer,
+      {
+        pull: () => backend.batch(),
+        confirm: true,
+        handle: (deliveries, stopping) => backend.process(deliveries, stopping),
+        onFailure: (error, attempt) => events.batchFailed(name, error, attempt),
+      },
+      signal,
+    );
+  } finally {
+    await backend.shutdown();
+  }
+}
+
+async function start(backend: Backend, events: Events, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; !signal.aborted; attempt += 1) {
+    try {
+      return await backend.run(signal);
+    } catch (thrown) {
+      events.batchFailed(backend.name, toColonnadeError(thrown), attempt);
+      await sleep(START_RETRY_MS, undefined, { signal }).catch(() => {});
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import path from 'node:path';
+import type { Bus } from '@colonnade/bus';
+import { auditAnchorSubject, encode, startCall, zAuditAnchor } from '@colonnade/contracts';
+import type { Events } from '../events.ts';
+import type { FileNames } from './files.ts';
+import { type KeepOptions, pruneRotated, removeDrafts } from './prune.ts';
+import type { Writer } from './writer.ts';
+
+/** What goes on beside the writing: rotated files are compressed and removed, the chain's head is anchored. */
+export type Housekeeping = AsyncDisposable & {
+  start(writer: Pick<Writer, 'place'>): void;
+  rotated(file: string): void;
+};
+
+const ANCHOR_BUDGET_MS = 3000;
+
+export function createHousekeeping(options: {
+  bus: Pick<Bus, 'publishDurable'>;
+  names: FileNames;
+  keep: KeepOptions;
+  anchorMs: number;
+  logName: string;
+  events: Events;
+}): Housekeeping {
+  const { bus, names, keep, events, logName } = options;
+  const stop = new AbortController();
+  let anchored = '';
+  let timer: NodeJS.Timeout | undefined;
+  let writer: Pick<Writer, 'place'> | undefined;
+  let tidying: Promise<void> | undefined;
+  let tidyAgain = false;
+
+  /** The head goes where the host of the file cannot change it. */
+  const anchor = async () => {
+    const place = writer?.place();
+    if (place === undefined || place.seq === 0 || place.head === anchored) return;
+    try {
+      const { stream, seq, head } = place;
+      const content = {
+        seq,
+        stream_created: stream,
+        chain: head,
+        file: logName,
+        time: new Date().toISOString(),
+      };
+      await bus.publishDurable(
+        {
+          subject: auditAnchorSubject('file'),
+          msgId: `${stream}:${seq}:${head}`,
+          payload: encode(zAuditAnchor, content),
+          allowDuplicate: true,
+        },
+        startCall(ANCHOR_BUDGET_MS),
+      );
+      anchored = head;
+    } catch (thrown) {
+      events.anchorFailed(thrown);
+    }
+  };
+  const tidy = async () => {
+    try {
+      for (tidyAgain = true; tidyAgain && !stop.signal.aborted; ) {
+        tidyAgain = false;
+        events.removed(await pruneRotated(names, keep, Date.now(), stop.signal));
+      }
+    } catch (thrown) {
+      events.pruneFailed(thrown);
+    } finally {
+      tidying = undefined;
+    }
+  };
+  const tidySoon = () => {
+    tidyAgain = true;
+    tidying ??= tidy();
+  };
+  return {
+    start(opened) {
+      writer = opened;
+      void removeDrafts(names).catch(events.pruneFailed).then(tidySoon);
+      timer = setInterval(() => void anchor(), options.anchorMs);
+    },
+    rotated(file) {
+      events.rotated(path.basename(file));
+      tidySoon();
+    },
+    async [Symbol.asyncDispose]() {
+      clearInterval(timer);
+      stop.abort();
+      await tidying;
+      await anchor();
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Events } from '../events.ts';
+
+const NAME = 'file';
+const RETRY_MIN_MS = 50;
+const RETRY_MAX_MS = 2000;
+
+export type Persister = ReturnType<typeof createPersister>;
+
+/** Lets one thing at a time happen to the files, and waits for a full disk instead of giving the batch back. */
+export function createPersister(events: Events) {
+  let turn: Promise<unknown> = Promise.resolve();
+  let fault: string | undefined;
+  let refused: string | undefined;
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const result = turn.then(work);
+    turn = result.catch(() => {});
+    return result;
+  };
+  return {
+    inTurn,
+    idle: () => turn,
+    /** Tries until it is done: the messages stay held meanwhile, so their order is kept. @throws at the signal */
+    async persist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
+      for (let delay = RETRY_MIN_MS; ; delay = Math.min(2 * delay, RETRY_MAX_MS)) {
+        try {
+          await inTurn(work);
+          if (fault !== undefined) events.backendWorks(NAME);
+          fault = undefined;
+          return;
+        } catch (thrown) {
+          if (fault === undefined) events.backendFailing(NAME, thrown);
+          fault = `the log cannot be written: ${(thrown as NodeJS.ErrnoException).code ?? 'unknown'}`;
+          await sleep(delay, undefined, { signal }).catch(() => {});
+          if (signal.aborted) throw thrown;
+        }
+      }
+    },
+    /** Nothing more is written until the hole is accepted; undefined: there is none. */
+    refuse(hole: { from: number; to: number } | undefined) {
+      if (hole !== undefined && refused === undefined) events.gapRefused({ backend: NAME, ...hole });
+      if (hole === undefined && refused !== undefined) events.backendWorks(NAME);
+      refused = hole && `records ${hole.from} to ${hole.to} are gone from the stream`;
+    },
+    check() {
+      const why = fault ?? refused;
+      if (why !== undefined) throw new Error(why);
+    },
+  };
+}

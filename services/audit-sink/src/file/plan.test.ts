@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Delivery } from '@colonnade/bus';
+import { findNewNumbering, isLost, planBatch } from './plan.ts';
+
+const event = (id: string) =>
+  JSON.stringify({
+    kind: 'Event',
+    apiVersion: 'audit.k8s.io/v1',
+    auditID: id,
+    stage: 'Panic',
+    level: 'None',
+  });
+const delivery = (seq: number, text = event(`e${seq}`), storedAtNs = BigInt(seq)): Delivery => ({
+  seq,
+  storedAtNs,
+  tries: 1,
+  subject: 's',
+  payload: Buffer.from(text),
+});
+const place = { seq: 10, storedAtNs: 10n, head: '', stream: '' };
+const json = { format: 'json' } as const;
+
+test('what the file has is skipped, the rest are lines in their order', () => {
+  const plan = planBatch(
+    [9, 10, 11, 12].map((n) => delivery(n)),
+    place,
+    json,
+  );
+  assert.deepEqual(
+    plan.entries.map(({ kind, seq, lines }) => [kind, seq, Buffer.concat([...lines]).toString()]),
+    [
+      ['e', 11, event('e11')],
+      ['e', 12, event('e12')],
+    ],
+  );
+  assert.deepEqual(plan.counts, { taken: 2, again: 2, filtered: 0 });
+  assert.equal(plan.hole, undefined);
+});
+
+test('it stops at a hole', () => {
+  const plan = planBatch(
+    [11, 14, 15].map((n) => delivery(n)),
+    place,
+    json,
+  );
+  assert.deepEqual(plan.hole, { from: 12, to: 13 });
+  assert.deepEqual(
+    plan.entries.map(({ seq }) => seq),
+    [11],
+  );
+});
+
+test('what is filtered or no event has no line, and its place is dealt with', () => {
+  const filter = ({ auditID }: { auditID: string }) => auditID !== 'e11';
+  const plan = planBatch([delivery(11), delivery(12, 'x'), delivery(13)], place, { ...json, filter });
+  assert.deepEqual(
+    plan.entries.map(({ kind, seq }) => [kind, seq]),
+    [
+      ['s', 11],
+      ['s', 12],
+      ['e', 13],
+    ],
+  );
+  assert.deepEqual(
+    plan.poison.map(({ reason }) => reason),
+    ['not_json'],
+  );
+});
+
+test('a list of events is so many lines, and those that are none are set aside one by one', () => {
+  const list = `{"apiVersion":"audit.k8s.io/v1","items":[${event('a')},7,${event('b')}],"kind":"EventList"}`;
+  const plan = planBatch([delivery(11, list), delivery(12)], place, json);
+  assert.deepEqual(
+    plan.entries.map(({ kind, seq, lines }) => [
+      kind,
+      seq,
+      lines.map((line) => Buffer.from(line).toString()),
+    ]),
+    [
+      ['e', 11, [event('a'), event('b')]],
+      ['e', 12, [event('e12')]],
+    ],
+  );
+  const [poison] = plan.poison;
+  assert.deepEqual(
+    [poison?.index, poison?.reason, Buffer.from(poison?.delivery.payload ?? '').toString()],
+    [1, 'not_an_event', '7'],
+  );
+  assert.equal(plan.counts.taken, 3);
+});
+
+test('an old number with a newer time is another message', () => {
+  assert.equal(findNewNumbering([delivery(9), delivery(10)], place), undefined);
+  assert.equal(findNewNumbering([delivery(9), delivery(3, '', 11n)], place)?.seq, 3);
+});
+
+test('what is acknowledged, or before the first of the stream, never comes', () => {
+  const stream = { created: '', firstSeq: 5, lastSeq: 20, bytes: 0, maxBytes: 1 };
+  assert.equal(isLost(10, { ackedSeq: 10, waiting: 0, stream }), false);
+  assert.equal(isLost(10, { ackedSeq: 11, waiting: 0, stream }), true);
+  assert.equal(isLost(10, { ackedSeq: 0, waiting: 0, stream: { ...stream, firstSeq: 11 } }), false);
+  assert.equal(isLost(10, { ackedSeq: 0, waiting: 0, stream: { ...stream, firstSeq: 12 } }), true);
+});

@@ -1,0 +1,76 @@
+import type { ConsumerState, Delivery } from '@colonnade/bus';
+import type { DeadLetterReason } from '@colonnade/contracts';
+import type { EventFilter } from '../backends/backend.ts';
+import { readMessage } from '../read-message.ts';
+import type { Entry } from './chunk.ts';
+import { type LogFormat, lineOf } from './format.ts';
+import type { Place } from './recover.ts';
+
+/** What is to be done with one batch. Pure. */
+export type Plan = {
+  entries: Entry[];
+  poison: { delivery: Delivery; reason: DeadLetterReason; detail: string; index: number }[];
+  /** Sequences that should have come before the rest of the batch; the rest is not in the plan. */
+  hole: { from: number; to: number } | undefined;
+  counts: { taken: number; again: number; filtered: number };
+};
+
+/**
+ * Goes through a batch in the order of the stream: skips what the file has, turns events into lines, sets aside what is no event,
+ * and stops at a hole.
+ */
+export function planBatch(
+  batch: readonly Delivery[],
+  place: Pick<Place, 'seq'>,
+  options: { format: LogFormat; filter?: EventFilter | undefined },
+): Plan {
+  const plan: Plan = {
+    entries: [],
+    poison: [],
+    hole: undefined,
+    counts: { taken: 0, again: 0, filtered: 0 },
+  };
+  let at = place.seq;
+  for (const delivery of batch) {
+    const { seq } = delivery;
+    if (seq <= at) {
+      plan.counts.again += 1;
+      continue;
+    }
+    if (seq > at + 1) {
+      plan.hole = { from: at + 1, to: seq - 1 };
+      break;
+    }
+    plan.entries.push(entryOf(delivery, options, plan));
+    at = seq;
+  }
+  return plan;
+}
+
+function entryOf(
+  delivery: Delivery,
+  { format, filter }: { format: LogFormat; filter?: EventFilter | undefined },
+  plan: Plan,
+): Entry {
+  const { seq, storedAtNs, payload } = delivery;
+  const lines: Uint8Array[] = [];
+  for (const [index, read] of readMessage(payload).entries()) {
+    if (!read.ok) {
+      const { reason, detail, bytes } = read;
+      plan.poison.push({ delivery: { ...delivery, payload: bytes }, reason, detail, index });
+    } else if (filter !== undefined && !filter(read.event)) plan.counts.filtered += 1;
+    else lines.push(lineOf(format, read.bytes, read.text, read.event));
+  }
+  plan.counts.taken += lines.length;
+  return { kind: lines.length > 0 ? 'e' : 's', seq, storedAtNs, lines };
+}
+
+/** An old number with a newer time: the stream has lost its end, or was made anew, and numbers anew. */
+export function findNewNumbering(batch: readonly Delivery[], place: Place): Delivery | undefined {
+  return batch.find(({ seq, storedAtNs }) => seq <= place.seq && storedAtNs > place.storedAtNs);
+}
+
+/** Whether the stream will never bring what follows `seq`: it is acknowledged already, or gone. */
+export function isLost(seq: number, { ackedSeq, stream }: ConsumerState): boolean {
+  return ackedSeq > seq || stream.firstSeq > seq + 1;
+}

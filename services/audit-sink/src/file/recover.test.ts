@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { appendFile, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, test } from 'node:test';
+import { verifyLog } from '../reader/verify.ts';
+import { CHAIN_START } from './chain.ts';
+import { buildChunk, type Entry } from './chunk.ts';
+import { namesOf } from './files.ts';
+import { recover } from './recover.ts';
+import { createWriter } from './writer.ts';
+
+const folders: string[] = [];
+after(async () => {
+  for (const dir of folders) await rm(dir, { recursive: true, force: true });
+});
+
+const FRESH = { stream: 'made', seq: 0, storedAtNs: 0n };
+const entry = (seq: number): Entry => ({
+  kind: 'e',
+  seq,
+  storedAtNs: BigInt(seq),
+  lines: [Buffer.from(`line ${seq}`)],
+});
+
+/** A log with five lines, as a writer that was killed leaves it. */
+async function prepare() {
+  const dir = await mkdtemp(path.join(tmpdir(), 'colonnade-recover-'));
+  folders.push(dir);
+  const log = path.join(dir, 'audit.log');
+  const names = namesOf(log);
+  /** Opens it, adds lines, and lets go without a word. */
+  const open = async (...seqs: number[]) => {
+    const { files, found } = await recover(log, names, FRESH);
+    const writer = createWriter(files, {
+      path: log,
+      names,
+      maxBytes: 1_000_000,
+      sync: true,
+      onRotated: () => {},
+      onReplaced: () => {},
+      describeLoss: async () => [],
+    });
+    const place = writer.place();
+    await writer.append(seqs.map(entry));
+    await writer.close();
+    return { found, place };
+  };
+  await open(1, 2, 3, 4, 5);
+  return { dir, log, journal: names.journal, open };
+}
+
+async function expectWhole(log: string, lines: number): Promise<void> {
+  const { fault, lines: found } = await verifyLog(log, []);
+  assert.equal(fault, undefined);
+  assert.equal(found, lines);
+}
+
+const STAMP = '2026-01-31T12-00-00.000';
+
+test('lines that no record vouches for are cut off, whole ones and torn ones', async () => {
+  const { log, open } = await prepare();
+  await appendFile(log, 'line 6\nline 7\nlin');
+  await open();
+  assert.equal(await readFile(log, 'utf8'), [1, 2, 3, 4, 5].map((n) => `line ${n}\n`).join(''));
+  await appendFile(log, 'line 6\nline 7\nlin');
+  const { found, place } = await open(6);
+  assert.deepEqual([found, place.seq], ['intact', 5]);
+  assert.equal(await readFile(log, 'utf8'), [1, 2, 3, 4, 5, 6].map((n) => `line ${n}\n`).join(''));
+  await expectWhole(log, 6);
+});
+
+for (const torn of [
+  'e 6',
+  'e 6 6 42 abc\n',
+  'e 6 6 42 abc',
+  '\0'.repeat(200_000),
+  `${'x'.repeat(100_000)}\n`,
+]) {
+  test(`a torn record counts for nothing: ${JSON.stringify(torn.slice(0, 12))}, ${torn.length} bytes`, async () => {
+    const { log, journal, open } = await prepare();
+    await appendFile(log, 'line 6\n');
+    await appendFile(journal, torn);
+    assert.equal((await open(6)).place.seq, 5);
+    await expectWhole(log, 6);
+  });
+}
+
+test('of a message with several lines, all count or none', async () => {
+  const { log, journal, open } = await prepare();
+  const { files } = await recover(log, namesOf(log), FRESH);
+  const chunk = buildChunk(
+    [{ kind: 'e', seq: 6, storedAtNs: 6n, lines: ['6a', '6b', '6c'].map((text) => Buffer.from(text)) }],
+    files.end,
+    files.place,
+  );
+  await files.log.close();
+  await files.journal.close();
+  await appendFile(log, chunk.data);
+  const records = chunk.records.toString().split('\n');
+  await appendFile(journal, `${records[0]}\n${records[1]}\n`);
+  assert.equal((await open()).place.seq, 5);
+  assert.ok(!(await readFile(log, 'utf8')).includes('6a'));
+  await appendFile(log, chunk.data);
+  await appendFile(journal, chunk.records);
+  assert.equal((await open(7)).place.seq, 6);
+  await expectWhole(log, 9);
+});
+
+test('a record that was cut takes its line with it', async () => {
+  const { log, journal, open } = await prepare();
+  await truncate(journal, (await readFile(journal)).length - 10);
+  assert.equal((await open(5, 6)).place.seq, 4);
+  await expectWhole(log, 6);
+});
+
+test('a kill between the two renames of a rotation: it is finished, with nothing torn', async () => {
+  const { dir, log, journal, open } = await prepare();
+  await rename(journal, path.join(dir, `audit-${STAMP}.log.chain`));
+  await appendFile(log, 'torn');
+  const { found, place } = await open(6);
+  assert.deepEqual([found, place.seq], ['intact', 5]);
+  const names = (await readdir(dir)).sort();
+  assert.deepEqual(names, [`audit-${STAMP}.log`, `audit-${STAMP}.log.chain`, 'audit.log', 'audit.log.chain']);
+  await expectWhole(log, 6);
+});
+
+test('a kill after both renames, with and without the next file', async () => {
+  for (const next of [false, true]) {
+    const { dir, log, journal, open } = await prepare();
+    await rename(journal, path.join(dir, `audit-${STAMP}.log.chain`));
+    await rename(log, path.join(dir, `audit-${STAMP}.log`));
+    if (next) await writeFile(log, '');
+    await writeFile(`${journal}.new`, '{"half of a header');
+    assert.equal((await open(6)).place.seq, 5);
+    await expectWhole(log, 6);
+  }
+});
+
+test('a log that was moved, deleted, or replaced by a foreign one: the chain goes on in what is there', async () => {
+  for (const replace of [undefined, '', 'foreign line\n', 'foreign line without its end']) {
+    const { dir, log, open } = await prepare();
+    await rename(log, path.join(dir, 'elsewhere'));
+    if (replace !== undefined) await writeFile(log, replace);
+    const { found, place } = await open(6);
+    assert.deepEqual([found, place.seq], ['moved', 5]);
+    const text = await readFile(log, 'utf8');
+    assert.ok(text.endsWith('\nline 6\n') || text === 'line 6\n', text);
+    assert.ok(text.startsWith(replace ?? ''));
+    const { fault, withoutLog } = await verifyLog(log, []);
+    assert.equal(fault, undefined);
+    assert.equal(withoutLog.length, 1);
+  }
+});
+
+test('a log shorter than its journal says is found shrunk, and goes on', async () => {
+  const { log, open } = await prepare();
+  await truncate(log, 14);
+  const { found, place } = await open(6);
+  assert.deepEqual([found, place.seq], ['shrunk', 5]);
+  assert.equal(await readFile(log, 'utf8'), 'line 1\nline 2\nline 6\n');
+});
+
+test('without any journal it begins anew behind what is there', async () => {
+  const { log, journal, open } = await prepare();
+  await rm(journal);
+  const { found, place } = await open(1);
+  assert.deepEqual([found, place.seq, place.head], ['fresh', 0, CHAIN_START]);
+  assert.match(await readFile(log, 'utf8'), /line 5\nline 1\n$/u);
+});
+
+test('a file that is no journal is left as it is, and named', async () => {
+  const { journal, open } = await prepare();
+  await writeFile(journal, 'something else\n');
+  await assert.rejects(open(6), { code: 'misconfigured' });
+  assert.equal(await readFile(journal, 'utf8'), 'something else\n');
+});

@@ -1,0 +1,101 @@
+import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
+import { auditFileConsumer } from '@colonnade/contracts';
+import type { EventFilter } from '../backends/backend.ts';
+import type { Bury } from '../dead-letters.ts';
+import type { Events } from '../events.ts';
+import type { LogFormat } from './format.ts';
+import { gapEntry } from './open-log.ts';
+import type { Persister } from './persister.ts';
+import { findNewNumbering, isLost, type Plan, planBatch } from './plan.ts';
+import type { Writer } from './writer.ts';
+
+export type BatchTakerOptions = {
+  format: LogFormat;
+  filter?: EventFilter | undefined;
+  /** Records up to this sequence may be missing: an operator has looked at it. */
+  acceptGapTo: number;
+};
+
+type Deps = { bus: Pick<Bus, 'consumerState'>; bury: Bury; persister: Persister; events: Events };
+
+const NAME = 'file';
+const HOLE_RETRY_MS = 250;
+/** What a dead writer had taken comes again after the consumer's wait; a hole that stays longer is a loss. */
+const HOLE_PATIENCE_MS = 4 * auditFileConsumer.ackWaitMs;
+
+/** Makes the function that brings one batch into the log and gives each message its verdict. */
+export function createBatchTaker(options: BatchTakerOptions, deps: Deps) {
+  const { bus, bury, persister, events } = deps;
+  let holeSinceMs: number | undefined;
+  return async (
+    writer: Writer,
+    batch: readonly Delivery[],
+    signal: AbortSignal,
+  ): Promise<readonly Verdict[]> => {
+    await startOverIfNumberedAnew(writer, batch, options, deps, signal);
+    const plan = planBatch(batch, writer.place(), options);
+    await buryPoison(plan, bury, writer.place().stream);
+    if (plan.entries.length > 0) await persister.persist(() => writer.append(plan.entries), signal);
+    report(events, batch, plan);
+    if (plan.hole === undefined) {
+      holeSinceMs = undefined;
+      persister.refuse(undefined);
+      return batch.map(() => DONE);
+    }
+    holeSinceMs ??= performance.now();
+    const { from, to } = plan.hole;
+    const late = performance.now() - holeSinceMs > HOLE_PATIENCE_MS;
+    if (late || isLost(from - 1, await bus.consumerState(auditFileConsumer))) {
+      if (to > options.acceptGapTo) persister.refuse(plan.hole);
+      else await acceptGap(writer, plan.hole, options, deps, signal);
+    }
+    const later: Verdict = { kind: 'later', delayMs: HOLE_RETRY_MS };
+    return batch.map(({ seq }) => (seq >= from ? later : DONE));
+  };
+}
+
+async function buryPoison(plan: Plan, bury: Bury, stream: string): Promise<void> {
+  // Before the journal says that they are dealt with: afterwards nobody would look at them again.
+  for (const { delivery, index, ...why } of plan.poison) await bury(delivery, { ...why, stream, index });
+}
+
+async function startOverIfNumberedAnew(
+  writer: Writer,
+  batch: readonly Delivery[],
+  { format }: BatchTakerOptions,
+  { persister, events }: Deps,
+  signal: AbortSignal,
+): Promise<void> {
+  const place = writer.place();
+  const first = findNewNumbering(batch, place);
+  if (first === undefined) return;
+  const at = { stream: place.stream, seq: first.seq - 1, storedAtNs: first.storedAtNs - 1n };
+  const gap = { reason: 'stream_went_back', from: first.seq, to: place.seq, count: 0 } as const;
+  await persister.persist(async () => {
+    if (writer.place().seq !== at.seq) await writer.startOver(at);
+    await writer.append([gapEntry(gap, at, format)]);
+  }, signal);
+  events.gapWritten({ backend: NAME, ...gap });
+}
+
+async function acceptGap(
+  writer: Writer,
+  hole: { from: number; to: number },
+  { format }: BatchTakerOptions,
+  { persister, events }: Deps,
+  signal: AbortSignal,
+): Promise<void> {
+  const gap = { reason: 'lost_from_stream', ...hole, count: hole.to - hole.from + 1 } as const;
+  const entry = gapEntry(gap, { ...writer.place(), seq: hole.to }, format);
+  await persister.persist(() => writer.append([entry]), signal);
+  events.gapWritten({ backend: NAME, ...gap });
+}
+
+function report(events: Events, batch: readonly Delivery[], { counts, poison }: Plan): void {
+  events.counted(NAME, 'taken', counts.taken);
+  events.counted(NAME, 'again', counts.again);
+  events.counted(NAME, 'filtered', counts.filtered);
+  const [oldest] = batch;
+  if (oldest === undefined || counts.taken + poison.length === 0) return;
+  events.batchTaken(NAME, batch.length, Date.now() - Number(oldest.storedAtNs / 1_000_000n));
+}

@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { runsOf } from './gap-recorder.ts';
+import { backlogRatio, skipTarget } from './retention.ts';
+
+const state = (waiting: number, firstSeq: number, lastSeq: number, bytes: number) => ({
+  ackedSeq: 0,
+  waiting,
+  stream: { created: '', firstSeq, lastSeq, bytes, maxBytes: 1000 },
+});
+const limits = { maxEvents: 100, maxShare: 0.5 };
+
+test('the backlog counts in events', () => {
+  assert.equal(backlogRatio(state(50, 1, 1000, 0), 0, limits), 0.5);
+  assert.equal(backlogRatio(state(0, 1, 1, 0), 0, limits), 0);
+});
+
+test('and in bytes, where the webhook alone holds them', () => {
+  assert.equal(backlogRatio(state(10, 1, 10, 500), 0, limits), 1);
+  assert.equal(backlogRatio(state(10, 1, 10, 250), 0, limits), 0.5);
+  // The file is as far behind: nothing would become free.
+  assert.equal(backlogRatio(state(10, 1, 10, 900), 10, limits), 0.1);
+});
+
+test('it skips to half of the limit, or to half of what waits', () => {
+  assert.equal(skipTarget(state(150, 1, 1000, 0), limits), 950);
+  assert.equal(skipTarget(state(40, 1, 1000, 0), limits), 980);
+});
+
+test('a gap record is about sequences without a hole', () => {
+  assert.deepEqual(runsOf([]), []);
+  const messages = [4, 5, 6, 9, 11, 12].map((seq) => ({ seq, count: seq === 5 ? 10 : 1 }));
+  assert.deepEqual(runsOf(messages), [
+    { from: 4, to: 6, count: 12 },
+    { from: 9, to: 9, count: 1 },
+    { from: 11, to: 12, count: 2 },
+  ]);
+});

@@ -1,0 +1,34 @@
+import type { ColonnadeError } from '@colonnade/contracts';
+import { readKubeconfig } from './kubeconfig.ts';
+import { type Answer, createPoster, type Poster } from './post.ts';
+
+/** A poster whose kubeconfig file, with every file it names, can be read anew. */
+export type ReloadingPoster = Disposable & {
+  post(body: Uint8Array): Promise<Answer>;
+  /** Reads the files again; when they cannot be used, what was read before stays. */
+  reload(): void;
+};
+
+/** Kubernetes' client: the whole request, with its answer. */
+const TIMEOUT_MS = 30_000;
+
+/** @throws ColonnadeError `misconfigured` */
+export function createReloadingPoster(
+  file: string,
+  onBadFile: (error: ColonnadeError) => void,
+): ReloadingPoster {
+  let poster: Poster = createPoster(readKubeconfig(file));
+  return {
+    post: (body) => poster.post(body, TIMEOUT_MS),
+    reload() {
+      try {
+        const next = createPoster(readKubeconfig(file));
+        poster[Symbol.dispose]();
+        poster = next;
+      } catch (thrown) {
+        onBadFile(thrown as ColonnadeError);
+      }
+    },
+    [Symbol.dispose]: () => poster[Symbol.dispose](),
+  };
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { type Behaviour, startWebhook, writeKubeconfig } from './fake-webhook.ts';
+import {
+  eventOf,
+  type PreparedSink,
+  prepareSink,
+  publish,
+  publishList,
+  publishMany,
+  readIds,
+} from './support.ts';
+
+/** Fast, so that a test need not wait as an operator would. */
+const FAST = {
+  AUDIT_WEBHOOK_INITIAL_BACKOFF_MS: '20',
+  AUDIT_WEBHOOK_BATCH_MAX_WAIT_MS: '100',
+  AUDIT_WEBHOOK_BATCH_THROTTLE_QPS: '1000',
+  AUDIT_WEBHOOK_BATCH_MAX_SIZE: '50',
+};
+
+describe('the webhook', () => {
+  let sink: PreparedSink;
+  before(async () => {
+    sink = await prepareSink({ auditWebhook: true });
+  });
+  after(() => sink[Symbol.asyncDispose]());
+
+  const run = async (
+    webhook: { url: string },
+    changes: Record<string, string> = {},
+    deps: Parameters<PreparedSink['start']>[1] = {},
+  ) => {
+    const config = await writeKubeconfig(sink.dir, { server: webhook.url }, { token: 's3cret' });
+    return sink.start({ ...FAST, AUDIT_WEBHOOK_CONFIG_FILE: config, ...changes }, deps);
+  };
+
+  test('gets every record, in the order of the stream, in lists of the size asked for', async () => {
+    await using webhook = await startWebhook((_ids, _response, request) => {
+      assert.equal(request.headers.authorization, 'Bearer s3cret');
+    });
+    const wanted = await publishMany(sink.publisher, 'order', 220);
+    await using _running = await run(webhook);
+    await waitFor('all', () => webhook.ids().length >= wanted.length);
+    assert.deepEqual(new Set(webhook.ids()), new Set(wanted));
+    assert.equal(webhook.ids().length, wanted.length);
+    assert.ok(webhook.lists.every((list) => list.length <= 50));
+    assert.deepEqual(webhook.ids(), (await readIds(sink.logPath)).slice(-wanted.length));
+  });
+
+  const failures: Record<string, (n: number) => Behaviour> = {
+    'that answers 500': () => (_ids, response) => void response.writeHead(500).end(),
+    'that answers 429': () => (_ids, response) => void response.writeHead(429, { 'retry-after': '0' }).end(),
+    'that answers 404': () => (_ids, response) => void response.writeHead(404).end(),
+    'that redirects': () => (_ids, response) => void response.writeHead(302, { location: '/' }).end(),
+    'that sends half an answer': () => (_ids, response) => {
+      response.writeHead(200, { 'content-length': '100' }).write('{"half"');
+      setImmediate(() => response.destroy());
+    },
+    'that is slow': () => async (_ids, response) => {
+      await new Promise((resolve) => setTimeout(resolve, 200));
+      response.writeHead(503).end();
+    },
+    'that hangs up': () => (_ids, response) => void response.destroy(),
+  };
+  for (const [name, behave] of Object.entries(failures)) {
+    test(`${name} gets every record when it is well again`, async () => {
+      let left = 4;
+      await using webhook = await startWebhook((ids, response, request) => {
+        left -= 1;
+        if (left >= 0) return behave(left)(ids, response, request);
+      });
+      await using _running = await run(webhook);
+      const wanted = await publishMany(sink.publisher, name, 120);
+      await waitFor('all', () => new Set(webhook.ids()).size >= wanted.length);
+      assert.deepEqual(new Set(webhook.ids()), new Set(wanted));
+      assert.ok(left < 0);
+    });
+  }
+
+  test('that is down keeps nothing from the file, and gets every record when it is back', async () => {
+    await using webhook = await startWebhook();
+    await webhook.stop();
+    await using running = await run(webhook);
+    const wanted = await publishMany(sink.publisher, 'down', 300);
+    await waitFor(
+      'the file',
+      async () => (await readIds(sink.logPath)).filter((id) => id.startsWith('down')).length >= 300,
+    );
+    assert.equal((await fetch(`${running.url}/readyz`)).status, 200);
+    await webhook.start();
+    await waitFor('all', () => new Set(webhook.ids()).size >= wanted.length);
+    assert.deepEqual(new Set(webhook.ids()), new Set(wanted));
+  });
+
+  test('that refuses some records gets the others; those become dead letters with the reason', async () => {
+    const bad = new Set(['some-7', 'some-42', 'some-99']);
+    await using webhook = await startWebhook((ids, response) => {
+      if (ids.some((id) => bad.has(id))) response.writeHead(400).end();
+    });
+    await using _running = await run(webhook);
+    const wanted = await publishMany(sink.publisher, 'some', 100);
+    await waitFor('the others', () => webhook.ids().length >= wanted.length - bad.size);
+    assert.deepEqual(new Set(webhook.ids()), new Set(wanted.filter((id) => !bad.has(id))));
+    const letters = await waitFor('the letters', async () => {
+      const all = await sink.deadLetters();
+      return all.filter((l) => l.reason === 'refused_by_webhook').length >= 3 ? all : undefined;
+    });
+    assert.deepEqual(
+      new Set(letters.map((l) => JSON.parse(Buffer.from(l.payload_b64, 'base64').toString()).auditID)),
+      bad,
+    );
+    assert.ok(letters.every((l) => l.detail === 'HTTP 400'));
+  });
+
+  test('records that came in one message are sent within the size asked for; one that is refused costs no other', async () => {
+    await using webhook = await startWebhook((ids, response) => {
+      if (ids.includes('many-77')) response.writeHead(422).end();
+    });
+    const before = (await sink.deadLetters()).length;
+    await using _running = await run(webhook);
+    const ids = Array.from({ length: 120 }, (_, i) => `many-${i}`);
+    await publishList(
+      sink.publisher,
+      ids.map((id) => eventOf(id)),
+    );
+    const others = ids.filter((id) => id !== 'many-77');
+    await waitFor('the others', () => webhook.ids().length >= others.length);
+    assert.deepEqual(webhook.ids(), others);
+    assert.ok(webhook.lists.every((list) => list.length <= 50));
+    const [letter] = await waitFor('the letter', async () => {
+      const letters = (await sink.deadLetters()).slice(before);
+      return letters.length > 0 ? letters : undefined;
+    });
+    assert.equal(JSON.parse(Buffer.from(letter?.payload_b64 ?? '', 'base64').toString()).auditID, 'many-77');
+  });
+
+  test('each backend takes what its filter lets through', async () => {
+    await using webhook = await startWebhook();
+    const filters = {
+      file: ({ verb }: Record<string, unknown>) => verb !== 'watch',
+      webhook: ({ level }: Record<string, unknown>) => level === 'Request',
+    };
+    await using _running = await run(webhook, {}, { filters });
+    await publish(sink.publisher, eventOf('filter-1', { verb: 'watch', level: 'Request' }));
+    await publish(sink.publisher, eventOf('filter-2'));
+    await publish(sink.publisher, eventOf('filter-3', { level: 'Request' }));
+    await waitFor('both', async () => {
+      return webhook.ids().includes('filter-3') && (await readIds(sink.logPath)).includes('filter-3');
+    });
+    assert.deepEqual(webhook.ids(), ['filter-1', 'filter-3']);
+    const ids = (await readIds(sink.logPath)).filter((id) => id.startsWith('filter-'));
+    assert.deepEqual(ids, ['filter-2', 'filter-3']);
+  });
+
+  test('a body over the limit is cut as Kubernetes does it', async () => {
+    await using webhook = await startWebhook();
+    await using _running = await run(webhook, {
+      AUDIT_WEBHOOK_TRUNCATE_ENABLED: 'true',
+      AUDIT_WEBHOOK_TRUNCATE_MAX_EVENT_SIZE: '4096',
+    });
+    const big = 'x'.repeat(5000);
+    await publish(sink.publisher, eventOf('fits', { level: 'Request', requestObject: { a: 1n, b: 1 } }));
+    await publish(sink.publisher, eventOf('cut', { level: 'Request', requestObject: { big } }));
+    await publish(sink.publisher, eventOf('never', { userAgent: big }));
+    await publish(sink.publisher, eventOf('level', { requestObject: { big } }));
+    await publish(sink.publisher, eventOf('last'));
+    await waitFor('the last', () => webhook.ids().includes('last'));
+    assert.deepEqual(webhook.ids(), ['fits', 'cut', 'last']);
+    const [fits, cut] = webhook.taken as { requestObject?: unknown; annotations?: Record<string, string> }[];
+    assert.deepEqual({ ...(fits?.requestObject as object) }, { a: 1n, b: 1 });
+    assert.equal(cut?.requestObject, undefined);
+    assert.deepEqual({ ...cut?.annotations }, { 'audit.k8s.io/truncated': 'true' });
+    const letters = (await sink.deadLetters()).filter((l) => l.reason === 'too_large');
+    assert.equal(letters.length, 2);
+  });
+});
