@@ -19,10 +19,14 @@ export type { CreateHarness, EstateHarness, StoreOptions } from './contract/harn
 
 /**
  * What every adapter of the estate must pass. It knows the port and the harness only; `create` makes an empty
- * estate for each test. Registers its tests with `node:test`.
+ * estate for each test. Registers its tests with `node:test`; `skip` says why they cannot be run.
  */
-export function runEstateContract(name: string, create: CreateHarness): void {
-  describe(`the estate on ${name}`, () => {
+export function runEstateContract(
+  name: string,
+  create: CreateHarness,
+  { skip = false }: { skip?: false | string } = {},
+): void {
+  describe(`the estate on ${name}`, { skip }, () => {
     testPillars(create);
     testPurging(create);
     testCollections(create);

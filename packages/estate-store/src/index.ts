@@ -1,2 +1,12 @@
+export type { ArchiveTable } from './copy/archive.ts';
+export { type CopyOptions, type CopyReport, copyStore } from './copy/copy-store.ts';
+export { type AdoptionReport, adopt, type ConfirmedAdoption } from './mongo/adopt/adopt.ts';
+export { type AdoptFields, SEED_FIELDS } from './mongo/adopt/fields.ts';
+export type { Misfit } from './mongo/adopt/judge.ts';
+export type { AdoptOptions } from './mongo/adopt/place.ts';
+export { type AdoptionPlan, planAdoption } from './mongo/adopt/plan.ts';
+export { apiRole, mergerRole, type RoleCommand } from './mongo/roles.ts';
+export { type MongoStoreOptions, openMongoReader, openMongoStore } from './mongo/store.ts';
+export { type EstatePlace, openEstateReader, openEstateStore, parsePlace } from './place.ts';
 export type * from './port.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

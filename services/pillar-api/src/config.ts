@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { auditSettings } from '@colonnade/audit';
+import { storeSettings, withStoreUrl } from '@colonnade/estate-store/settings';
 import {
   type ConfigOf,
   LOG_LEVELS,
@@ -43,7 +44,7 @@ function zAddresses(text: string): string {
 export const settings = {
   httpHost: setting('HTTP_HOST', zText, { default: '127.0.0.1', help: 'Address the API listens on' }),
   httpPort: setting('HTTP_PORT', zPort, { default: '8080', help: 'Port of the API; 0: any free one' }),
-  storePath: setting('STORE_PATH', zPath, { help: 'The SQLite file of the estate; made when missing' }),
+  ...storeSettings,
   storeRestored: setting('STORE_RESTORED', zFlag, {
     default: 'false',
     help: 'Set for one start after an older store was put back: nothing cached anywhere is used then',
@@ -92,5 +93,5 @@ export type PillarApiConfig = ConfigOf<typeof settings>;
 
 /** @throws ColonnadeError `misconfigured` naming every fault */
 export function readPillarApiConfig(env: Readonly<Record<string, string | undefined>>): PillarApiConfig {
-  return readConfig(settings, env);
+  return readConfig(settings, withStoreUrl(env));
 }

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, type Route } from '@colonnade/bus';
-import { type EstateStore, openSqliteStore } from '@colonnade/estate-store';
+import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
+import { placeOf } from '@colonnade/estate-store/settings';
 import {
   createHealth,
   createMetrics,
@@ -33,9 +34,7 @@ export async function createPillarApi(
   await using stack = new AsyncDisposableStack();
   const metrics = createMetrics(SERVICE.name);
   const events = createEvents(logger, metrics);
-  const store = stack.use(
-    await openSqliteStore({ path: config.storePath, newIncarnation: config.storeRestored }),
-  );
+  const store = stack.use(await openEstateStore(placeOf(config), { newIncarnation: config.storeRestored }));
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connect(config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));

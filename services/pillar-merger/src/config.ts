@@ -1,4 +1,5 @@
 import { auditPolicySettings } from '@colonnade/audit';
+import { storeSettings, withStoreUrl } from '@colonnade/estate-store/settings';
 import {
   type ConfigOf,
   LOG_LEVELS,
@@ -41,7 +42,7 @@ const zClaimIdle: Parse<number> = (text) => {
 };
 
 export const mergerSettings = {
-  storePath: setting('STORE_PATH', zPath, { help: 'the estate file, read only' }),
+  ...storeSettings,
   cache: setting('CACHE', oneOf(['on', 'off']), {
     help: '`off`: nothing of the estate is kept between reads; for a store that others write to as well',
     default: 'on',
@@ -96,5 +97,5 @@ export type MergerConfig = ConfigOf<typeof mergerSettings>;
 
 /** @throws ColonnadeError `misconfigured` naming every fault */
 export function readMergerConfig(env: Readonly<Record<string, string | undefined>>): MergerConfig {
-  return readConfig(mergerSettings, env);
+  return readConfig(mergerSettings, withStoreUrl(env));
 }

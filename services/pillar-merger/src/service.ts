@@ -1,7 +1,8 @@
 import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, route } from '@colonnade/bus';
 import { estateRegisterMinion, kmsJwks, kmsOpenForMerger, mergerExplain } from '@colonnade/contracts';
-import { type EstateReader, openSqliteReader } from '@colonnade/estate-store';
+import { type EstateReader, openEstateReader } from '@colonnade/estate-store';
+import { placeOf } from '@colonnade/estate-store/settings';
 import {
   createHealth,
   createMetrics,
@@ -38,7 +39,7 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
 
   await using work = new AsyncDisposableStack();
   const bus = work.use(await openBus(config, logger));
-  const reader = work.use(await openSqliteReader({ path: config.storePath }));
+  const reader = work.use(await openEstateReader(placeOf(config)));
   const watch = startMasterWatch();
   const estate = createEstateCache({
     reader,

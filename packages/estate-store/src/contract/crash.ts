@@ -130,5 +130,7 @@ async function checkFreshAndWhole(
   const [a, b] = [seen.scopes.get(left.pillarenv)?.[0], seen.scopes.get(right.pillarenv)?.[0]];
   assert.ok(seen.clock.tick >= tick && Number(a?.value) >= step, 'as new as its acknowledgement');
   assert.deepEqual([b?.value, b?.tick], [a?.value, a?.tick], 'both scopes of a batch or none');
+  const ticks = [...seen.scopes.values()].flat().map((pillar) => pillar.tick);
+  assert.ok(Math.max(...ticks) <= seen.clock.tick, 'nothing newer than the clock it is given with');
   assert.equal(seen.scopes.get(stepEnv(lane))?.length, Number(a?.value));
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeKey, Clock, EstateStore, Mutation } from '../port.ts';
 import * as h from './harness.ts';
 
@@ -130,6 +131,28 @@ export function testSnapshots(create: h.CreateHarness): void {
         assert.equal(seen.clock.tick, tick);
         assert.equal(seen.scopes.get('base')?.[0]?.value, BigInt(i));
       }
+    });
+  });
+
+  test('while writes go on, every snapshot is of one moment, its clock and all kinds of rows', async () => {
+    await h.withStore(create, async (store, harness) => {
+      await using reader = await harness.openReader();
+      const rename = (name: string) => ({ ...h.putCollection('c1', { name }), expect: undefined });
+      await h.writeTick(store, h.putCollection('c1'), h.createPillar('p1'));
+      let isWriting = true;
+      const writing = (async () => {
+        for (let i = 0n; i < 60n; i++) await h.writeTick(store, h.updatePillar('p1', i), rename(`c${i}`));
+      })().finally(() => {
+        isWriting = false;
+      });
+      while (isWriting) {
+        const { clock, scopes, collections } = await h.look(reader, { scopes: ['base'], collections: true });
+        const ticks = [scopes.get('base')?.[0]?.tick, collections?.[0]?.tick];
+        assert.deepEqual(ticks, [clock.tick, clock.tick]);
+        // A reader that answers at once would never let the writes go on.
+        await nextTurn();
+      }
+      await writing;
     });
   });
 

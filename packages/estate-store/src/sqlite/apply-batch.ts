@@ -1,5 +1,6 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { ChangeKey, Clock } from '../port.ts';
+import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
 import type { Db } from './connection.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
@@ -12,14 +13,19 @@ import {
   requireAdmin,
 } from './mutations-fleet.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
-import type { PackedBatch, PackedMutation, PackedResult } from './protocol.ts';
+import type { PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
 
 /**
  * Applies one batch inside the open transaction: tick + 1, rows, versions, change keys, outbox rows, idempotency.
  * A throw leaves the savepoint to the caller to roll back. `nowMs` is the host's clock, for what expires.
  */
-export function applyBatch(db: Db, batch: PackedBatch, nowMs: number, changeTicksKept: number): PackedResult {
+export function applyBatch(
+  db: Db,
+  batch: PackedBatch<string>,
+  nowMs: number,
+  changeTicksKept: number,
+): PackedResult {
   const earlier = findReplay(db, batch, nowMs);
   if (earlier !== undefined) return earlier;
   checkShape(batch);
@@ -38,47 +44,24 @@ export function applyBatch(db: Db, batch: PackedBatch, nowMs: number, changeTick
   return { replayed: false, clock: { incarnation, tick } };
 }
 
-function findReplay(db: Db, { idempotency }: PackedBatch, nowMs: number): PackedResult | undefined {
+function findReplay(db: Db, { idempotency }: PackedBatch<string>, nowMs: number): PackedResult | undefined {
   if (idempotency === undefined) return undefined;
   const row = db.get<{ fingerprint: string; response: string; tick: number }>(
     'SELECT fingerprint, response, tick FROM idempotency WHERE scope = ? AND expires_at_ms > ?',
     ...[idempotency.scope, nowMs],
   );
   if (row === undefined) return undefined;
-  if (row.fingerprint !== idempotency.fingerprint) {
-    throw new ColonnadeError('idempotency_mismatch', 'the idempotency key was used for another request');
-  }
+  checkFingerprint(row, idempotency);
   const clock = db.get<Clock>('SELECT incarnation, tick FROM meta');
   if (clock === undefined) throw new ColonnadeError('unavailable', 'the estate has no clock');
   return { replayed: true, clock: { ...clock }, response: row.response, tick: row.tick };
 }
 
-/** One record is changed at most once in a batch, so that (record, tick) names one state of it. */
-function checkShape({ mutations, events }: PackedBatch): void {
-  if (mutations.length === 0 && events.length === 0)
-    throw new ColonnadeError('bad_request', 'the batch is empty');
-  const seen = new Set<string>();
-  for (const [index, mutation] of mutations.entries()) {
-    const record = recordKey(mutation);
-    if (seen.has(record)) {
-      throw new ColonnadeError('bad_request', 'a record is changed twice in one batch', {
-        field: `mutations.${index}`,
-      });
-    }
-    seen.add(record);
-  }
-}
-
-function recordKey(mutation: PackedMutation): string {
-  const type = mutation.kind.slice(0, mutation.kind.indexOf('.'));
-  if ('pid' in mutation) return `${type}:${mutation.pid}`;
-  if (mutation.kind === 'pillar.create') return `${type}:${mutation.record.pid}`;
-  const record = 'record' in mutation ? mutation.record : mutation;
-  return 'master' in record ? `${type}:${record.master}/${record.id}` : `${type}:${record.id}`;
-}
-
 const APPLY: {
-  [K in PackedMutation['kind']]: (tx: Tx, mutation: Extract<PackedMutation, { kind: K }>) => void;
+  [K in PackedMutation<string>['kind']]: (
+    tx: Tx,
+    mutation: Extract<PackedMutation<string>, { kind: K }>,
+  ) => void;
 } = {
   'pillar.create': createPillar,
   'pillar.update': updatePillar,
@@ -95,12 +78,12 @@ const APPLY: {
   'token.requireAdmin': requireAdmin,
 };
 
-function applyMutation(tx: Tx, mutation: PackedMutation): void {
-  const apply = APPLY[mutation.kind] as (tx: Tx, mutation: PackedMutation) => void;
+function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {
+  const apply = APPLY[mutation.kind] as (tx: Tx, mutation: PackedMutation<string>) => void;
   apply(tx, mutation);
 }
 
-function keepAnswer(db: Db, { idempotency }: PackedBatch, tick: number, nowMs: number): void {
+function keepAnswer(db: Db, { idempotency }: PackedBatch<string>, tick: number, nowMs: number): void {
   db.run('DELETE FROM idempotency WHERE expires_at_ms <= ?', nowMs);
   if (idempotency === undefined) return;
   const { scope, fingerprint, response, expiresAtMs } = idempotency;

@@ -1,5 +1,5 @@
-import { ColonnadeError } from '@colonnade/contracts';
 import type { Lease } from '../port.ts';
+import { checkFence, checkTtl } from '../rules/lease.ts';
 import type { Db } from './connection.ts';
 import type { Jobs } from './protocol.ts';
 
@@ -11,11 +11,7 @@ type LeaseRow = { holder: string; fence: number; expires_at_ms: number };
  */
 export function acquireLease(db: Db, ask: Jobs['acquireLease']['ask'], nowMs: number): Lease | undefined {
   const { name, holder, ttlMs } = ask;
-  if (!(Number.isSafeInteger(ttlMs) && ttlMs > 0)) {
-    throw new ColonnadeError('bad_request', 'a lease needs a time to live in whole milliseconds', {
-      field: 'ttlMs',
-    });
-  }
+  checkTtl(ttlMs);
   const row = db.get<LeaseRow>('SELECT holder, fence, expires_at_ms FROM leases WHERE name = ?', name);
   const alive = row !== undefined && row.expires_at_ms > nowMs;
   if (alive && row.holder !== holder) return undefined;
@@ -33,6 +29,6 @@ export function releaseLease(db: Db, { name, holder }: Jobs['releaseLease']['ask
 /** @throws ColonnadeError `conflict` when the fence is not the lease's newest: nothing is dropped. */
 export function dropOutbox(db: Db, { tick, index, lease, fence }: Jobs['dropOutbox']['ask']): void {
   const row = db.get<{ fence: number }>('SELECT fence FROM leases WHERE name = ?', lease);
-  if (row?.fence !== fence) throw new ColonnadeError('conflict', 'another holder has the lease');
+  checkFence(row?.fence === fence);
   db.run('DELETE FROM outbox WHERE (tick, idx) <= (?, ?)', tick, index);
 }

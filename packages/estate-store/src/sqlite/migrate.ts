@@ -1,13 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { ColonnadeError } from '@colonnade/contracts';
+import { INCARNATION_JUMP } from '../rules/clock.ts';
 import type { Db } from './connection.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
-
-/**
- * How far the clock jumps with a new incarnation. A backup is behind the estate it was taken from; without the jump
- * the ticks, and so the ETags, given out after the backup would be given out again for other contents.
- */
-const INCARNATION_JUMP = 2 ** 32;
 
 /**
  * Brings the file to this program's schema, under the write lock, so that of several processes one does it and the

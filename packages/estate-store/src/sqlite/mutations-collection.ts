@@ -1,7 +1,8 @@
-import { ColonnadeError, LIMITS } from '@colonnade/contracts';
-import type { CollectionRecord, Mutation } from '../port.ts';
+import type { Mutation } from '../port.ts';
+import { checkOwnerMayChange, checkTreePlace, type TreePlace } from '../rules/collection-tree.ts';
+import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
 import type { CollectionRow } from './rows.ts';
-import { checkExpect, hasRow, type Tx } from './transaction.ts';
+import { hasRow, type Tx } from './transaction.ts';
 
 type Put = Extract<Mutation, { kind: 'collection.put' }>;
 type Draft = Put['record'];
@@ -18,7 +19,7 @@ export function putCollection(tx: Tx, { expect, record }: Put): void {
   const { db, tick } = tx;
   const found = db.get<CollectionRow>('SELECT * FROM collections WHERE id = ?', record.id);
   checkExpect('collection', found, expect);
-  checkParent(tx, record, found !== undefined);
+  if (record.parentId !== undefined) checkTreePlace(record, findPlace(tx, record.id, record.parentId));
   const parent = record.parentId ?? null;
   if (found === undefined) {
     db.run(
@@ -47,48 +48,23 @@ export function deleteCollection(
   const { db } = tx;
   checkDeletable(expect);
   checkExpect('collection', db.get<CollectionRow>('SELECT * FROM collections WHERE id = ?', id), expect);
-  if (hasRow(db, 'SELECT 1 FROM collections WHERE parent_id = ?', id)) {
-    throw new ColonnadeError('conflict', 'the collection has children');
-  }
-  if (hasRow(db, 'SELECT 1 FROM minion_collections WHERE collection_id = ?', id)) {
-    throw new ColonnadeError('conflict', 'the collection has members');
-  }
-  if (hasRow(db, "SELECT 1 FROM pillars WHERE tgt_type = 'collection' AND tgt_id = ?", id)) {
-    throw new ColonnadeError('conflict', 'the collection has pillars');
-  }
+  checkFree('collection', {
+    children: hasRow(db, 'SELECT 1 FROM collections WHERE parent_id = ?', id),
+    members: hasRow(db, 'SELECT 1 FROM minion_collections WHERE collection_id = ?', id),
+    pillars: hasRow(db, "SELECT 1 FROM pillars WHERE tgt_type = 'collection' AND tgt_id = ?", id),
+  });
   db.run('DELETE FROM collections WHERE id = ?', id);
   tx.change('collections');
 }
 
-/** To delete what must be absent is a mistake of the caller. */
-export function checkDeletable(expect: unknown): void {
-  if (expect === 'absent')
-    throw new ColonnadeError('bad_request', 'a delete cannot expect the record to be absent');
-}
-
-function checkParent({ db }: Tx, record: Draft, exists: boolean): void {
-  if (record.parentId === undefined) return;
-  const parent = db.get<Pick<CollectionRecord, 'owner'>>(
-    'SELECT owner FROM collections WHERE id = ?',
-    record.parentId,
-  );
-  if (parent === undefined && record.parentId !== record.id) {
-    throw new ColonnadeError('not_found', 'no such parent collection', { field: 'parentId' });
-  }
-  if (
-    record.parentId === record.id ||
-    (exists && hasRow(db, `${SUBTREE} SELECT 1 FROM tree WHERE id = ?2`, record.id, record.parentId))
-  ) {
-    throw new ColonnadeError('conflict', 'the collection would be below itself', { field: 'parentId' });
-  }
-  if (parent?.owner !== record.owner) {
-    throw new ColonnadeError('conflict', 'a collection has the owner of its parent', { field: 'owner' });
-  }
-  if (levelOf({ db }, record.parentId) + heightOf({ db }, record.id) > LIMITS.collectionDepth) {
-    throw new ColonnadeError('conflict', `the tree would be deeper than ${LIMITS.collectionDepth} levels`, {
-      field: 'parentId',
-    });
-  }
+function findPlace(tx: Tx, id: string, parentId: string): TreePlace {
+  const isInSubtree = `${SUBTREE} SELECT 1 FROM tree WHERE id = ?2`;
+  return {
+    parent: tx.db.get<{ owner: string }>('SELECT owner FROM collections WHERE id = ?', parentId),
+    isBelowItself: parentId === id || hasRow(tx.db, isInSubtree, id, parentId),
+    parentLevel: levelOf(tx, parentId),
+    height: heightOf(tx, id),
+  };
 }
 
 /** 1 for a root collection. */
@@ -110,14 +86,9 @@ function heightOf({ db }: Pick<Tx, 'db'>, id: string): number {
   );
 }
 
-/** The owner is part of a collection's pillarenv and so of the AAD of its secrets: with pillars it stays. */
 function changeOwner({ db, tick }: Tx, record: Draft): void {
   const pillars = `${SUBTREE} SELECT 1 FROM tree JOIN pillars p ON p.tgt_type = 'collection' AND p.tgt_id = tree.id LIMIT 1`;
-  if (hasRow(db, pillars, record.id)) {
-    throw new ColonnadeError('conflict', 'the owner cannot change while the tree has pillars', {
-      field: 'owner',
-    });
-  }
+  checkOwnerMayChange(hasRow(db, pillars, record.id));
   db.run(
     `${SUBTREE} UPDATE collections SET owner = ?2, tick = ?3 WHERE id IN (SELECT id FROM tree)`,
     ...[record.id, record.owner, tick],

@@ -1,8 +1,10 @@
-import { ColonnadeError, LIMITS, minionEnv } from '@colonnade/contracts';
+import { minionEnv } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
-import { checkDeletable } from './mutations-collection.ts';
-import { readList, writeList } from './rows.ts';
-import { checkExpect, hasRow, type Tx } from './transaction.ts';
+import { checkAdmin } from '../rules/admin.ts';
+import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
+import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
+import { type TokenRow, toToken, writeList } from './rows.ts';
+import { hasRow, type Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
 
@@ -22,9 +24,7 @@ export function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): void {
 export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void {
   checkDeletable(expect);
   checkExpect('master', tickOf(tx, 'SELECT tick FROM masters WHERE id = ?', id), expect);
-  if (hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id)) {
-    throw new ColonnadeError('conflict', 'the master has minions');
-  }
+  checkFree('master', { minions: hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id) });
   tx.db.run('DELETE FROM masters WHERE id = ?', id);
   tx.change(`master:${id}`);
 }
@@ -33,15 +33,14 @@ export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void 
 export function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): void {
   const { db, tick } = tx;
   const { master, id, collections, registeredBy } = record;
-  if (!hasRow(db, 'SELECT 1 FROM masters WHERE id = ?', master)) {
-    throw new ColonnadeError('unknown_master', 'no such master', { field: 'master' });
-  }
+  checkMasterKnown(hasRow(db, 'SELECT 1 FROM masters WHERE id = ?', master));
   checkExpect(
     'minion',
     tickOf(tx, 'SELECT tick FROM minions WHERE master = ? AND id = ?', master, id),
     expect,
   );
-  checkMemberships(tx, collections);
+  checkMembershipList(collections);
+  checkMembershipsKnown(collections, (one) => hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', one));
   db.run(
     `INSERT INTO minions (master, id, registered_by, tick) VALUES (?, ?, ?, ?)
      ON CONFLICT (master, id) DO UPDATE SET registered_by = excluded.registered_by, tick = excluded.tick`,
@@ -54,20 +53,6 @@ export function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): void {
   tx.change(`minion:${master}/${id}`);
 }
 
-function checkMemberships({ db }: Tx, collections: readonly string[]): void {
-  if (new Set(collections).size !== collections.length) {
-    throw new ColonnadeError('bad_request', 'a collection is named twice', { field: 'collections' });
-  }
-  if (collections.length > LIMITS.collectionsPerMinion) {
-    const why = `a minion is a member of at most ${LIMITS.collectionsPerMinion} collections`;
-    throw new ColonnadeError('bad_request', why, { field: 'collections' });
-  }
-  for (const [position, id] of collections.entries()) {
-    if (hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', id)) continue;
-    throw new ColonnadeError('not_found', 'no such collection', { field: `collections.${position}` });
-  }
-}
-
 /** @throws ColonnadeError not_found | precondition_failed | conflict while it has pillars */
 export function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>): void {
   checkDeletable(expect);
@@ -76,9 +61,8 @@ export function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>
     tickOf(tx, 'SELECT tick FROM minions WHERE master = ? AND id = ?', master, id),
     expect,
   );
-  if (hasRow(tx.db, 'SELECT 1 FROM pillars WHERE pillarenv = ?', minionEnv(id, master))) {
-    throw new ColonnadeError('conflict', 'the minion has pillars');
-  }
+  const pillars = 'SELECT 1 FROM pillars WHERE pillarenv = ?';
+  checkFree('minion', { pillars: hasRow(tx.db, pillars, minionEnv(id, master)) });
   tx.db.run('DELETE FROM minions WHERE master = ? AND id = ?', master, id);
   tx.change(`minion:${master}/${id}`);
 }
@@ -102,10 +86,8 @@ export function deleteToken(tx: Tx, { id, expect }: Of<'token.delete'>): void {
 
 /** @throws ColonnadeError conflict: the token is gone, expired or no admin's */
 export function requireAdmin({ db, atMs }: Tx, { id }: Of<'token.requireAdmin'>): void {
-  const live = 'SELECT roles FROM tokens WHERE id = ? AND (expires_at_ms IS NULL OR expires_at_ms > ?)';
-  const row = db.get<{ roles: string }>(live, id, atMs);
-  if (row !== undefined && readList(row.roles).includes('admin')) return;
-  throw new ColonnadeError('conflict', 'the token is no longer that of an admin');
+  const row = db.get<TokenRow>('SELECT * FROM tokens WHERE id = ?', id);
+  checkAdmin(row && toToken(row), atMs);
 }
 
 function tickOf({ db }: Tx, sql: string, ...key: string[]): { tick: number } | undefined {

@@ -1,19 +1,25 @@
-import { ColonnadeError, collectionEnv, minionEnv, parseEnv } from '@colonnade/contracts';
+import { ColonnadeError } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
-import type { PillarCreate, PillarUpdate } from './protocol.ts';
+import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
+import { checkExpect } from '../rules/expect.ts';
+import {
+  checkCollectionTarget,
+  checkMinionTarget,
+  checkPidUnused,
+  neededTarget,
+  twinExists,
+} from '../rules/pillar-target.ts';
 import { PILLAR_FIELDS, type PillarRow } from './rows.ts';
-import { checkExpect, hasRow, type Tx } from './transaction.ts';
+import { hasRow, type Tx } from './transaction.ts';
 
 /** @throws ColonnadeError conflict (pid used before) | already_exists | not_found | unknown_minion | bad_request */
-export function createPillar(tx: Tx, { record }: PillarCreate): void {
+export function createPillar(tx: Tx, { record }: PillarCreate<string>): void {
   const { db, tick, by, atMs } = tx;
-  if (isPidUsed(tx, record.pid)) throw new ColonnadeError('conflict', 'the pid was used before');
+  checkPidUnused(isPidUsed(tx, record.pid));
   checkTarget(tx, record);
   const { tgtType, tgtId, name, pillarenv } = record;
   const twin = 'SELECT 1 FROM pillars WHERE tgt_type = ? AND tgt_id = ? AND name = ? AND pillarenv = ?';
-  if (hasRow(db, twin, tgtType, tgtId, name, pillarenv)) {
-    throw new ColonnadeError('already_exists', 'the target has a pillar of this name');
-  }
+  if (hasRow(db, twin, tgtType, tgtId, name, pillarenv)) throw twinExists();
   db.run(
     `INSERT INTO pillars (${PILLAR_FIELDS}, tick) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[record.pid, tgtType, tgtId, name, pillarenv, record.value, record.isSecret ? 1 : 0],
@@ -24,7 +30,7 @@ export function createPillar(tx: Tx, { record }: PillarCreate): void {
 }
 
 /** @throws ColonnadeError not_found | precondition_failed */
-export function updatePillar(tx: Tx, { pid, expectTick, value, isSecret }: PillarUpdate): void {
+export function updatePillar(tx: Tx, { pid, expectTick, value, isSecret }: PillarUpdate<string>): void {
   const pillar = findPillarRow(tx, pid, expectTick);
   if (isSecret && pillar.is_secret === 0) purgeVersions(tx, pid, 'is_secret = 0');
   tx.db.run(
@@ -82,7 +88,7 @@ function copyVersion(tx: Tx, pid: string, op: 'create' | 'update' | 'delete'): v
   );
 }
 
-/** A pid is its pillar's identity for ever; versions remember those that are gone. */
+/** Versions remember the pids that are gone. */
 function isPidUsed({ db }: Tx, pid: string): boolean {
   return (
     hasRow(db, 'SELECT 1 FROM pillars WHERE pid = ?', pid) ||
@@ -90,27 +96,15 @@ function isPidUsed({ db }: Tx, pid: string): boolean {
   );
 }
 
-/**
- * A pillar of a collection or a minion needs its target in this very transaction: the caller resolved it before,
- * and meanwhile it may have been deleted or handed to another owner.
- */
-function checkTarget(tx: Tx, { tgtType, tgtId, pillarenv }: PillarCreate['record']): void {
-  if (tgtType === 'collection') {
-    const row = tx.db.get<{ owner: string }>('SELECT owner FROM collections WHERE id = ?', tgtId);
-    if (row === undefined) throw new ColonnadeError('not_found', 'no such collection', { field: 'tgtId' });
-    if (pillarenv !== collectionEnv(tgtId, row.owner)) {
-      throw new ColonnadeError('conflict', 'the pillarenv is not that of the collection and its owner');
-    }
+function checkTarget({ db }: Tx, record: PillarCreate<string>['record']): void {
+  const target = neededTarget(record);
+  if (target?.kind === 'collection') {
+    const sql = 'SELECT owner FROM collections WHERE id = ?';
+    checkCollectionTarget(record, db.get<{ owner: string }>(sql, target.id));
   }
-  if (tgtType === 'minion') {
-    const env = parseEnv(pillarenv);
-    if (env.kind !== 'minion' || pillarenv !== minionEnv(tgtId, env.master)) {
-      throw new ColonnadeError('bad_request', 'the pillarenv is not that of the minion', {
-        field: 'pillarenv',
-      });
-    }
-    if (!hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ? AND id = ?', env.master, tgtId)) {
-      throw new ColonnadeError('unknown_minion', 'the master has no such minion', { field: 'tgtId' });
-    }
+  if (target?.kind === 'minion') {
+    checkMinionTarget(
+      hasRow(db, 'SELECT 1 FROM minions WHERE master = ? AND id = ?', target.master, target.id),
+    );
   }
 }

@@ -1,6 +1,5 @@
-import { ColonnadeError } from '@colonnade/contracts';
-import { canonicalText, type Value, ValueError } from '@colonnade/value';
-import type { Clock, Lease, Mutation, WriteBatch } from '../port.ts';
+import type { Clock, Lease } from '../port.ts';
+import type { PackedBatch } from '../rules/batch.ts';
 import type { ErrorMessage } from './errors.ts';
 
 /**
@@ -8,32 +7,13 @@ import type { ErrorMessage } from './errors.ts';
  * would give their objects a prototype, and the text is what the tables hold anyway.
  */
 
-type WithText<T> = Omit<T, 'value'> & { value: string };
-
-export type PillarCreate = { kind: 'pillar.create'; record: WithText<PillarDraft> };
-export type PillarUpdate = WithText<Extract<Mutation, { kind: 'pillar.update' }>>;
-type PillarDraft = Extract<Mutation, { kind: 'pillar.create' }>['record'];
-
-export type PackedMutation =
-  | PillarCreate
-  | PillarUpdate
-  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' }>;
-
-export type PackedBatch = {
-  mutations: readonly PackedMutation[];
-  events: readonly { type: string; subject: string; data: string }[];
-  by: string;
-  atMs: number;
-  idempotency: { scope: string; fingerprint: string; response: string; expiresAtMs: number } | undefined;
-};
-
 export type PackedResult =
   | { replayed: false; clock: Clock }
   | { replayed: true; clock: Clock; response: string; tick: number };
 
 /** What the writer's thread can be asked, with what it answers. */
 export type Jobs = {
-  write: { ask: PackedBatch; answer: PackedResult };
+  write: { ask: PackedBatch<string>; answer: PackedResult };
   dropOutbox: { ask: { tick: number; index: number; lease: string; fence: number }; answer: undefined };
   acquireLease: { ask: { name: string; holder: string; ttlMs: number }; answer: Lease | undefined };
   releaseLease: { ask: { name: string; holder: string }; answer: undefined };
@@ -59,32 +39,3 @@ export type WriterOptions = {
   maxBytes: number | undefined;
   changeTicksKept: number;
 };
-
-/** @throws ColonnadeError `value_invalid` for a value that has no canonical text. */
-export function packBatch(batch: WriteBatch): PackedBatch {
-  const { idempotency } = batch;
-  return {
-    mutations: batch.mutations.map(packMutation),
-    events: batch.events.map(({ type, subject, data }) => ({ type, subject, data: packValue(data) })),
-    by: batch.by,
-    atMs: batch.atMs,
-    idempotency: idempotency && { ...idempotency, response: packValue(idempotency.response) },
-  };
-}
-
-function packMutation(mutation: Mutation): PackedMutation {
-  if (mutation.kind === 'pillar.update') return { ...mutation, value: packValue(mutation.value) };
-  if (mutation.kind !== 'pillar.create') return mutation;
-  return { kind: mutation.kind, record: { ...mutation.record, value: packValue(mutation.record.value) } };
-}
-
-function packValue(value: Value): string {
-  try {
-    return canonicalText(value);
-  } catch (thrown) {
-    if (!(thrown instanceof ValueError)) throw thrown;
-    throw new ColonnadeError('value_invalid', `not a value that can be kept: ${thrown.message}`, {
-      cause: thrown,
-    });
-  }
-}

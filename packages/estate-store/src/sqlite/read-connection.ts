@@ -1,12 +1,10 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { Clock } from '../port.ts';
+import { checkForward, type ReadClock } from '../rules/clock.ts';
 import { type Db, openConnection } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { checkNotNewer, readSchemaVersion } from './migrate.ts';
 import { SCHEMA_VERSION } from './schema.ts';
-
-/** The clock as a transaction sees it; changes at or before `changesFloor` are forgotten. */
-export type ReadClock = Clock & { changesFloor: number };
 
 /** Reads on the calling thread. Opens the file at the first use, and again after it failed or was replaced. */
 export type ReadConnection = {
@@ -57,19 +55,7 @@ function dropReplaced(db: Db, drop: () => void): void {
   }
 }
 
-/**
- * A clock that went back is a backup put in place without a new incarnation: its ticks will come again with other
- * contents, so nothing of it can be told from what was read before.
- */
-function checkForward(seen: Clock | undefined, now: Clock): void {
-  if (seen === undefined || seen.incarnation !== now.incarnation || seen.tick <= now.tick) return;
-  throw new ColonnadeError(
-    'unavailable',
-    'the clock of the estate went back: a restore needs a new incarnation',
-  );
-}
-
-function openReadOnly(path: string, busyTimeoutMs: number): Db {
+export function openReadOnly(path: string, busyTimeoutMs: number): Db {
   const db = openConnection(path, { readOnly: true, busyTimeoutMs });
   try {
     const version = readSchemaVersion(db);
@@ -96,7 +82,7 @@ function readTransaction<T>(db: Db, run: (db: Db, clock: ReadClock) => T): T {
 }
 
 /** The first read of a transaction: it fixes the snapshot, so the clock is never newer than the rows. */
-function readClock(db: Db): ReadClock {
+export function readClock(db: Db): ReadClock {
   const row = db.get<{ schema_version: number; incarnation: string; tick: number; changes_floor: number }>(
     'SELECT schema_version, incarnation, tick, changes_floor FROM meta',
   );

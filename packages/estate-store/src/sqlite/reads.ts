@@ -1,4 +1,4 @@
-import { ColonnadeError, LIMITS, type TgtType } from '@colonnade/contracts';
+import type { TgtType } from '@colonnade/contracts';
 import type {
   ApiTokenRecord,
   CollectionRecord,
@@ -11,6 +11,7 @@ import type {
   PillarRecord,
   PillarVersion,
 } from '../port.ts';
+import { checkLimit, cutPage, minionCursor, readMinionCursor } from '../rules/page.ts';
 import type { Db } from './connection.ts';
 import * as rows from './rows.ts';
 
@@ -89,18 +90,16 @@ export function readMinion(db: Db, master: string, id: string): MinionRecord | u
   return row && rows.toMinion(row);
 }
 
-/** Ordered by master and id; the cursor is `master/id`, and neither holds a slash. */
+/** Ordered by master and id. */
 export function listMinions(
   db: Db,
   filter: { master?: string; collection?: string },
   page: PageAsk,
 ): Page<MinionRecord> {
   checkLimit(page.limit);
-  const after = page.after ?? '/';
-  const slash = after.indexOf('/');
-  if (slash < 0) throw new ColonnadeError('bad_request', 'not a cursor of this list', { field: 'after' });
+  const after = readMinionCursor(page.after);
   const conditions = ['(m.master, m.id) > (?, ?)'];
-  const params = [after.slice(0, slash), after.slice(slash + 1)];
+  const params = [after.master, after.id];
   if (filter.master !== undefined) {
     conditions.push('m.master = ?');
     params.push(filter.master);
@@ -113,7 +112,7 @@ export function listMinions(
   }
   const sql = `${rows.SELECT_MINION} WHERE ${conditions.join(' AND ')} ORDER BY m.master, m.id LIMIT ?`;
   const found = db.all<rows.MinionRow>(sql, ...params, page.limit + 1);
-  return cutPage(found.map(rows.toMinion), page.limit, ({ master, id }) => `${master}/${id}`);
+  return cutPage(found.map(rows.toMinion), page.limit, minionCursor);
 }
 
 export function readToken(db: Db, id: string): ApiTokenRecord | undefined {
@@ -126,8 +125,8 @@ export function listTokens(db: Db): readonly ApiTokenRecord[] {
 }
 
 export function findIdempotent(db: Db, scope: string, nowMs: number) {
-  const row = db.get<{ fingerprint: string; response: string; tick: number }>(
-    'SELECT fingerprint, response, tick FROM idempotency WHERE scope = ? AND expires_at_ms > ?',
+  const row = db.get<rows.AnswerRow>(
+    'SELECT * FROM idempotency WHERE scope = ? AND expires_at_ms > ?',
     ...[scope, nowMs],
   );
   return row && { fingerprint: row.fingerprint, response: rows.readValue(row.response), tick: row.tick };
@@ -137,16 +136,4 @@ export function readOutbox(db: Db, limit: number): readonly OutboxRow[] {
   return db
     .all<rows.OutboxTableRow>('SELECT * FROM outbox ORDER BY tick, idx LIMIT ?', limit)
     .map(rows.toOutboxRow);
-}
-
-function checkLimit(limit: number): void {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= LIMITS.pageRows) return;
-  throw new ColonnadeError('bad_request', `a page has 1 to ${LIMITS.pageRows} rows`, { field: 'limit' });
-}
-
-/** One row more than the page was asked for: it only says that there is a next page. */
-function cutPage<T>(found: readonly T[], limit: number, cursorOf: (row: T) => string): Page<T> {
-  const page = found.slice(0, limit);
-  const last = page.at(-1);
-  return { rows: page, next: found.length > limit && last !== undefined ? cursorOf(last) : undefined };
 }

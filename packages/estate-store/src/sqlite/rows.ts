@@ -163,10 +163,19 @@ export function toOutboxRow(row: OutboxTableRow): OutboxRow {
   };
 }
 
+/** An answer kept for a repeated request. */
+export type AnswerRow = {
+  scope: string;
+  fingerprint: string;
+  response: string;
+  tick: number;
+  expires_at_ms: number;
+};
+
 export function writeList(items: readonly string[]): string {
   return canonicalText([...items]);
 }
 
-export function readList(text: string): readonly string[] {
+function readList(text: string): readonly string[] {
   return readValue(text) as string[];
 }

@@ -1,11 +1,8 @@
 import type { ChangeKey, Clock, EstateQuery, EstateSnapshot, MasterRecord, MinionRecord } from '../port.ts';
+import { changedWithoutReading, MAX_CHANGED, type ReadClock } from '../rules/clock.ts';
 import type { Db } from './connection.ts';
-import type { ReadClock } from './read-connection.ts';
 import { listCollections, readMaster, readMinion } from './reads.ts';
 import { type PillarRow, toPillar } from './rows.ts';
-
-/** More changed keys than this are reported as `all`. */
-const MAX_CHANGED = 10_000;
 
 /** Reads one snapshot inside the open read transaction. */
 export function readSnapshot(db: Db, clock: ReadClock, query: EstateQuery): EstateSnapshot {
@@ -32,9 +29,8 @@ function readScope(db: Db, scope: string) {
 }
 
 function readChanged(db: Db, clock: ReadClock, since: Clock | undefined): EstateSnapshot['changed'] {
-  if (since === undefined || since.incarnation !== clock.incarnation) return 'all';
-  if (since.tick < clock.changesFloor || since.tick > clock.tick) return 'all';
-  if (since.tick === clock.tick) return [];
+  const known = changedWithoutReading(clock, since);
+  if (since === undefined || known !== undefined) return known ?? 'all';
   const rows = db.all<{ key: ChangeKey }>(
     'SELECT DISTINCT key FROM changes WHERE tick > ? LIMIT ?',
     ...[since.tick, MAX_CHANGED + 1],

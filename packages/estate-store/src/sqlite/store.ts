@@ -1,5 +1,6 @@
 import type { EstateReader, EstateStore, WriteBatch, WriteResult } from '../port.ts';
-import { packBatch } from './protocol.ts';
+import { packBatch, packText } from '../rules/batch.ts';
+import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
 import { createReadConnection, type ReadConnection } from './read-connection.ts';
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
@@ -22,7 +23,6 @@ export type SqliteStoreOptions = {
 const BUSY_TIMEOUT_MS = 5000;
 /** Reads block the event loop, and wait only for a recovery after a crash or the end of a last writer. */
 const READ_BUSY_TIMEOUT_MS = 1000;
-const CHANGE_TICKS_KEPT = 10_000;
 
 /**
  * Opens the estate for reading and writing; makes or migrates the file.
@@ -109,6 +109,6 @@ function createWriting(writer: WriterClient): Writing {
 }
 
 async function write(writer: WriterClient, batch: WriteBatch): Promise<WriteResult> {
-  const result = await writer.ask('write', packBatch(batch));
+  const result = await writer.ask('write', packBatch(batch, packText));
   return result.replayed ? { ...result, response: readValue(result.response) } : result;
 }

@@ -23,15 +23,7 @@ const JOURNAL_LIMIT_BYTES = 64 * 1024 * 1024;
 
 /** Opens the one connection that writes, and migrates. Blocking: belongs off the event loop. */
 export function openWriter(options: WriterOptions): Writer {
-  createEstateFile(options.path);
-  const db = openConnection(options.path, { readOnly: false, busyTimeoutMs: options.busyTimeoutMs });
-  try {
-    setUp(db, options);
-    migrate(db, { newIncarnation: options.newIncarnation });
-  } catch (thrown) {
-    db.close();
-    throw thrown;
-  }
+  const db = openForWriting(options);
   const scrubber = createScrubber(db, options.busyTimeoutMs);
   return {
     commitGroup: (jobs) => commitGroup(db, jobs, options.changeTicksKept),
@@ -40,7 +32,21 @@ export function openWriter(options: WriterOptions): Writer {
   };
 }
 
-function setUp(db: Db, { busyTimeoutMs, maxBytes }: WriterOptions): void {
+/** Makes the file when it is missing, and brings it to this program's schema. */
+export function openForWriting(options: Omit<WriterOptions, 'changeTicksKept'>): Db {
+  createEstateFile(options.path);
+  const db = openConnection(options.path, { readOnly: false, busyTimeoutMs: options.busyTimeoutMs });
+  try {
+    setUp(db, options);
+    migrate(db, { newIncarnation: options.newIncarnation });
+    return db;
+  } catch (thrown) {
+    db.close();
+    throw thrown;
+  }
+}
+
+function setUp(db: Db, { busyTimeoutMs, maxBytes }: Pick<WriterOptions, 'busyTimeoutMs' | 'maxBytes'>): void {
   enableWal(db, Date.now() + busyTimeoutMs);
   db.exec('PRAGMA synchronous = FULL');
   db.exec('PRAGMA secure_delete = ON');

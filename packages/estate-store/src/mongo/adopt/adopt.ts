@@ -1,0 +1,157 @@
+import { ColonnadeError } from '@colonnade/contracts';
+import type { Mutation, PillarRecord } from '../../port.ts';
+import { packBatch } from '../../rules/batch.ts';
+import { CHANGE_TICKS_KEPT } from '../../rules/clock.ts';
+import { applyBatch } from '../apply-batch.ts';
+import { type Connection, openConnection } from '../connection.ts';
+import { fromPillar, type PillarDocument, type VersionDocument } from '../documents.ts';
+import { migrate } from '../migrate.ts';
+import { packStoredValue } from '../stored-value.ts';
+import { type Group, keepChanges } from '../transaction.ts';
+import { createWriteQueue, type WriteQueue } from '../write-queue.ts';
+import { type ForeignDocument, idText } from './fields.ts';
+import { judge } from './judge.ts';
+import { meetEstate } from './neighbours.ts';
+import { type AdoptOptions, type AdoptPlace, openPlace } from './place.ts';
+import { type AdoptionPlan, makePlan, recordText } from './plan.ts';
+
+export type AdoptionReport = { adopted: number; leftOut: number };
+
+export type ConfirmedAdoption = AdoptOptions & {
+  /** `confirm` of the plan that is meant. */
+  confirm: string;
+  /** Adopts into another collection what fits, and leaves out the rest. */
+  leaveOut?: boolean;
+};
+
+type Fitting = { id: unknown; record: PillarRecord };
+
+/** A write of the adoption waits this long for other writers, milliseconds. */
+const WRITE_TIMEOUT_MS = 30_000;
+/** Targets made in one batch. */
+const TARGETS = 100;
+
+/**
+ * Makes pillars of the estate out of what `planAdoption` found to fit, and the records they hang on; the estate is made
+ * when there is none. In place, documents get the fields they lack and keep all they have. Each has its first version
+ * then. One that is cut short is planned and confirmed again, and goes on.
+ * @throws ColonnadeError `conflict` (not what was confirmed, or something does not fit) | `unavailable` | `misconfigured`
+ */
+export async function adopt(options: ConfirmedAdoption): Promise<AdoptionReport> {
+  await using connection = openConnection(options);
+  const place = openPlace(connection, options, Date.now());
+  const plan = await connection.use(() => makePlan(connection, place));
+  checkPlan(plan, options);
+  await connection.use(() => migrate(connection, { overForeignPillars: place.inPlace }));
+  const queue = createWriteQueue(connection, {
+    changeTicksKept: CHANGE_TICKS_KEPT,
+    writeTimeoutMs: WRITE_TIMEOUT_MS,
+  });
+  await using _closed = { [Symbol.asyncDispose]: () => queue.close() };
+  await makeTargets(queue, plan.missing, place);
+  let adopted = 0;
+  for await (const chunk of place.read()) adopted += await adoptChunk(connection, queue, place, chunk);
+  return { adopted, leftOut: plan.misfits.count };
+}
+
+function checkPlan(plan: AdoptionPlan, { confirm, leaveOut = false }: ConfirmedAdoption): void {
+  if (plan.confirm !== confirm) {
+    throw new ColonnadeError('conflict', 'the collection is not as it was when it was confirmed: plan again');
+  }
+  if (plan.misfits.count === 0 || (leaveOut && !plan.inPlace)) return;
+  // In place they would stay in the collection, and a scope that holds one could not be read.
+  const why = plan.inPlace ? 'mend or remove them first' : 'mend them, or leave them out';
+  throw new ColonnadeError('conflict', `${plan.misfits.count} documents do not fit: ${why}`);
+}
+
+async function makeTargets(
+  queue: WriteQueue,
+  missing: AdoptionPlan['missing'],
+  { by, atMs }: AdoptPlace,
+): Promise<void> {
+  const expect = 'absent';
+  const mutations: Mutation[] = [
+    ...missing.collections.map(({ id, owner }): Mutation => {
+      return { kind: 'collection.put', expect, record: { id, name: id, parentId: undefined, owner } };
+    }),
+    ...missing.masters.map((id): Mutation => {
+      const record = { id, envs: [], tokenIds: [], onUnknownMinion: 'register' } as const;
+      return { kind: 'master.put', expect, record };
+    }),
+    ...missing.minions.map((key): Mutation => {
+      const [master = '', id = ''] = key.split('/');
+      return { kind: 'minion.put', expect, record: { master, id, collections: [], registeredBy: by } };
+    }),
+  ];
+  for (let from = 0; from < mutations.length; from += TARGETS) {
+    const part = mutations.slice(from, from + TARGETS);
+    const batch = packBatch({ mutations: part, events: [], by, atMs }, packStoredValue);
+    await queue.run((group) => applyBatch(group, batch, Date.now()));
+  }
+}
+
+/** @returns how many became pillars */
+async function adoptChunk(
+  connection: Connection,
+  queue: WriteQueue,
+  place: AdoptPlace,
+  chunk: readonly ForeignDocument[],
+): Promise<number> {
+  const fresh = chunk.filter((document) => !place.isAdopted(document));
+  const fitting = fresh.flatMap((document): Fitting[] => {
+    const judgement = judge(document, place);
+    return 'record' in judgement ? [{ id: document._id, record: judgement.record }] : [];
+  });
+  const records = fitting.map(({ record }) => record);
+  const missing = { masters: new Set<string>(), minions: new Set<string>(), collections: new Map() };
+  const misfits = await connection.use(() => meetEstate(connection, records, place.inPlace, missing));
+  const chosen = fitting.filter((_, i) => misfits[i]?.length === 0);
+  if (place.inPlace && chosen.length < fresh.length) throw changed();
+  if (chosen.length > 0) await queue.run((group) => write(group, place, chosen));
+  return chosen.length;
+}
+
+async function write(group: Group, place: AdoptPlace, chosen: readonly Fitting[]): Promise<void> {
+  group.tick += 1;
+  const { tables, within, tick, appended } = group;
+  const documents = chosen.map(({ record }) =>
+    fromPillar({ ...record, tick }, packStoredValue(record.value)),
+  );
+  if (place.inPlace) await complete(group, place, chosen, documents);
+  else await tables.pillars.insertMany(documents, within);
+  for (const { _id, ...version } of documents) {
+    appended.versions.push({ ...version, op: 'create', purged: false } as VersionDocument);
+  }
+  const scopes = new Set(chosen.map(({ record }) => `scope:${record.pillarenv}` as const));
+  keepChanges(group, scopes);
+}
+
+/** Adds what the documents lack, provided that they still are what was judged. */
+async function complete(
+  { tables, within }: Group,
+  place: AdoptPlace,
+  chosen: readonly Fitting[],
+  documents: readonly PillarDocument[],
+): Promise<void> {
+  const wanted = { _id: { $in: chosen.map(({ id }) => id) } } as object;
+  const found = await tables.pillars.find(wanted, within).toArray();
+  const now = new Map(found.map((one) => [idText(one._id), one as unknown as ForeignDocument]));
+  const updates = chosen.map(({ id, record }, i) => {
+    const document = now.get(idText(id));
+    if (document === undefined || place.isAdopted(document)) throw changed();
+    if (recordTextOf(document, place) !== recordText(record)) throw changed();
+    const { _id, ...ours } = documents[i] as PillarDocument;
+    const lacking = Object.entries(ours).filter(([name]) => (document[name] ?? undefined) === undefined);
+    return { updateOne: { filter: { _id: id }, update: { $set: Object.fromEntries(lacking) } } };
+  });
+  await tables.pillars.bulkWrite(updates as never, within);
+}
+
+function recordTextOf(document: ForeignDocument, place: AdoptPlace): string {
+  const one = judge(document, place);
+  return 'record' in one ? recordText(one.record) : '';
+}
+
+function changed(): ColonnadeError {
+  return new ColonnadeError('conflict', 'the collection changes while it is adopted: plan and confirm again');
+}

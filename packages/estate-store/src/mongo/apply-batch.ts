@@ -1,0 +1,98 @@
+import { Long, ObjectId } from 'mongodb';
+import type { ChangeKey, WriteResult } from '../port.ts';
+import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
+import { readText, toNumber } from './documents.ts';
+import { deleteCollection, putCollection } from './mutations-collection.ts';
+import {
+  deleteMaster,
+  deleteMinion,
+  deleteToken,
+  putMaster,
+  putMinion,
+  putToken,
+  requireAdmin,
+} from './mutations-fleet.ts';
+import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
+import type { StoredValue } from './stored-value.ts';
+import { type Group, keepChanges, type Tx } from './transaction.ts';
+
+/**
+ * Applies one batch inside the open transaction: tick + 1, rows, versions, change keys, outbox rows, idempotency.
+ * A throw leaves the transaction to the caller to abort. `nowMs` is the host's clock, for what expires.
+ */
+export async function applyBatch(
+  group: Group,
+  batch: PackedBatch<StoredValue>,
+  nowMs: number,
+): Promise<WriteResult> {
+  const earlier = await findReplay(group, batch, nowMs);
+  if (earlier !== undefined) return earlier;
+  checkShape(batch);
+  group.tick += 1;
+  const { incarnation } = group.clock;
+  const { tables, within, appended, tick } = group;
+  const changed = new Set<ChangeKey>();
+  const tx: Tx = {
+    ...{ tables, within, appended, tick, by: batch.by, atMs: batch.atMs },
+    change: (key) => changed.add(key),
+  };
+  for (const mutation of batch.mutations) await applyMutation(tx, mutation);
+  if (changed.size > 0) keepChanges(group, changed);
+  for (const [index, event] of batch.events.entries()) {
+    const place = { _id: new ObjectId(), tick: Long.fromNumber(tick), index, time: new Date(batch.atMs) };
+    appended.outbox.push({ ...place, ...event });
+  }
+  await keepAnswer(group, batch);
+  return { replayed: false, clock: { incarnation, tick } };
+}
+
+async function findReplay(
+  { tables, within, clock, tick }: Group,
+  { idempotency }: PackedBatch<StoredValue>,
+  nowMs: number,
+): Promise<WriteResult | undefined> {
+  if (idempotency === undefined) return undefined;
+  const kept = await tables.answers.findOne({ _id: idempotency.scope }, within);
+  if (kept === null || kept.expires_at.getTime() <= nowMs) return undefined;
+  checkFingerprint(kept, idempotency);
+  return {
+    replayed: true,
+    clock: { incarnation: clock.incarnation, tick },
+    response: readText(kept.response),
+    tick: toNumber(kept.tick),
+  };
+}
+
+/** What has expired is removed by the server, a while later; until then it is overwritten. */
+async function keepAnswer({ tables, within, tick }: Group, { idempotency }: PackedBatch<StoredValue>) {
+  if (idempotency === undefined) return;
+  const { scope, fingerprint, response, expiresAtMs } = idempotency;
+  const answer = { fingerprint, response, tick: Long.fromNumber(tick), expires_at: new Date(expiresAtMs) };
+  await tables.answers.replaceOne({ _id: scope }, answer, { ...within, upsert: true });
+}
+
+const APPLY: {
+  [K in PackedMutation<StoredValue>['kind']]: (
+    tx: Tx,
+    mutation: Extract<PackedMutation<StoredValue>, { kind: K }>,
+  ) => Promise<void>;
+} = {
+  'pillar.create': createPillar,
+  'pillar.update': updatePillar,
+  'pillar.delete': deletePillar,
+  'pillar.purgeHistory': purgeHistory,
+  'collection.put': putCollection,
+  'collection.delete': deleteCollection,
+  'master.put': putMaster,
+  'master.delete': deleteMaster,
+  'minion.put': putMinion,
+  'minion.delete': deleteMinion,
+  'token.put': putToken,
+  'token.delete': deleteToken,
+  'token.requireAdmin': requireAdmin,
+};
+
+async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {
+  const apply = APPLY[mutation.kind] as (tx: Tx, mutation: PackedMutation<StoredValue>) => Promise<void>;
+  await apply(tx, mutation);
+}

@@ -1,0 +1,101 @@
+import { minionEnv } from '@colonnade/contracts';
+import type { Collection, Document, Long } from 'mongodb';
+import type { Expect, Mutation } from '../port.ts';
+import { checkAdmin } from '../rules/admin.ts';
+import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
+import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
+import { fromMaster, fromMinion, fromToken, minionKey, toNumber, toToken } from './documents.ts';
+import type { Tx } from './transaction.ts';
+
+type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
+
+/** @throws ColonnadeError already_exists | not_found | precondition_failed */
+export async function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): Promise<void> {
+  await checkExpected(tx, tx.tables.masters, 'master', record.id, expect);
+  await put(tx, tx.tables.masters, fromMaster({ ...record, tick: tx.tick }));
+  tx.change(`master:${record.id}`);
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions */
+export async function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): Promise<void> {
+  checkDeletable(expect);
+  await checkExpected(tx, tx.tables.masters, 'master', id, expect);
+  checkFree('master', { minions: await hasAny(tx, tx.tables.minions, { master: id }) });
+  await tx.tables.masters.deleteOne({ _id: id }, tx.within);
+  tx.change(`master:${id}`);
+}
+
+/** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request */
+export async function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): Promise<void> {
+  const { tables, within } = tx;
+  const { master, id, collections } = record;
+  checkMasterKnown(await hasAny(tx, tables.masters, { _id: master }));
+  await checkExpected(tx, tables.minions, 'minion', minionKey(master, id), expect);
+  checkMembershipList(collections);
+  if (collections.length > 0) {
+    const wanted = { _id: { $in: [...collections] } };
+    const found = await tables.collections.find(wanted, within).toArray();
+    const known = new Set(found.map(({ _id }) => _id));
+    checkMembershipsKnown(collections, (one) => known.has(one));
+  }
+  await put(tx, tables.minions, fromMinion({ ...record, tick: tx.tick }));
+  tx.change(`minion:${master}/${id}`);
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has pillars */
+export async function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>): Promise<void> {
+  const { tables } = tx;
+  checkDeletable(expect);
+  await checkExpected(tx, tables.minions, 'minion', minionKey(master, id), expect);
+  const ofMinion = { pillarenv: minionEnv(id, master) };
+  checkFree('minion', { pillars: await hasAny(tx, tables.pillars, ofMinion) });
+  await tables.minions.deleteOne({ _id: minionKey(master, id) }, tx.within);
+  tx.change(`minion:${master}/${id}`);
+}
+
+/** @throws ColonnadeError already_exists | not_found | precondition_failed */
+export async function putToken(tx: Tx, { expect, record }: Of<'token.put'>): Promise<void> {
+  await checkExpected(tx, tx.tables.tokens, 'token', record.id, expect);
+  await put(tx, tx.tables.tokens, fromToken({ ...record, tick: tx.tick }));
+}
+
+/** @throws ColonnadeError not_found | precondition_failed */
+export async function deleteToken(tx: Tx, { id, expect }: Of<'token.delete'>): Promise<void> {
+  checkDeletable(expect);
+  await checkExpected(tx, tx.tables.tokens, 'token', id, expect);
+  await tx.tables.tokens.deleteOne({ _id: id }, tx.within);
+}
+
+/** @throws ColonnadeError conflict: the token is gone, expired or no admin's */
+export async function requireAdmin(tx: Tx, { id }: Of<'token.requireAdmin'>): Promise<void> {
+  const found = await tx.tables.tokens.findOne({ _id: id }, tx.within);
+  checkAdmin(found === null ? undefined : toToken(found), tx.atMs);
+}
+
+type Keyed = Document & { _id: string };
+
+async function checkExpected<T extends Keyed>(
+  { within }: Tx,
+  table: Collection<T>,
+  what: string,
+  id: string,
+  expect: Expect,
+): Promise<void> {
+  const found = (await table.findOne({ _id: id } as never, within)) as { tick: Long } | null;
+  checkExpect(what, found === null ? undefined : { tick: toNumber(found.tick) }, expect);
+}
+
+async function put<T extends Keyed>({ within }: Tx, table: Collection<T>, document: T): Promise<void> {
+  await table.replaceOne({ _id: document._id } as never, document as never, { ...within, upsert: true });
+}
+
+/** Whether a collection holds a document of this kind. */
+export async function hasAny<T extends Document>(
+  { within }: Tx,
+  table: Collection<T>,
+  filter: object,
+  hint?: Readonly<Record<string, 1>>,
+): Promise<boolean> {
+  const options = { ...within, ...(hint === undefined ? {} : { hint }), projection: { _id: 1 } };
+  return (await table.findOne(filter, options)) !== null;
+}

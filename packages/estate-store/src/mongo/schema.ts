@@ -1,0 +1,80 @@
+import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
+import { TABLE_NAMES, type Tables } from './connection.ts';
+
+type Keys = Record<string, 1>;
+
+/**
+ * The indexes. A query by more than one equality or list names its index by these keys as a hint: when that is
+ * missing, the query fails and does not read a whole collection instead.
+ */
+export const INDEX = {
+  id: { _id: 1 },
+  /** Seed 000: what makes a pillar unique. */
+  pillarKey: { tgt_type: 1, tgt_id: 1, name: 1, pillarenv: 1 },
+  pillarPid: { pid: 1 },
+  pillarEnv: { pillarenv: 1, name: 1, pid: 1 },
+  pillarName: { name: 1, pid: 1 },
+  version: { pid: 1, tick: 1 },
+  collectionParent: { parent_id: 1 },
+  minion: { master: 1, id: 1 },
+  minionCollections: { collections: 1, master: 1, id: 1 },
+  change: { tick: 1 },
+  outbox: { tick: 1, index: 1 },
+  answerExpiry: { expires_at: 1 },
+  writerSeen: { seen_at: 1 },
+} as const satisfies Record<string, Keys>;
+
+/** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
+const WRITER_KEPT_S = 24 * 60 * 60;
+
+type IndexPlan = { table: keyof Tables; keys: Keys; options?: CreateIndexesOptions };
+
+const FIRST_INDEXES: readonly IndexPlan[] = [
+  { table: 'pillars', keys: INDEX.pillarKey, options: { unique: true } },
+  // Sparse: pillars another program wrote have no pid until they are adopted.
+  { table: 'pillars', keys: INDEX.pillarPid, options: { unique: true, sparse: true } },
+  { table: 'pillars', keys: INDEX.pillarEnv },
+  { table: 'pillars', keys: INDEX.pillarName },
+  { table: 'versions', keys: INDEX.version, options: { unique: true } },
+  { table: 'collections', keys: INDEX.collectionParent },
+  { table: 'minions', keys: INDEX.minion, options: { unique: true } },
+  { table: 'minions', keys: INDEX.minionCollections },
+  { table: 'changes', keys: INDEX.change, options: { unique: true } },
+  { table: 'outbox', keys: INDEX.outbox, options: { unique: true } },
+  { table: 'answers', keys: INDEX.answerExpiry, options: { expireAfterSeconds: 0 } },
+  { table: 'writers', keys: INDEX.writerSeen, options: { expireAfterSeconds: WRITER_KEPT_S } },
+];
+
+/**
+ * The migrations: entry i brings the schema from version i to i + 1. Each may be run again after it was cut short.
+ * Entries are never changed once released; a new need is a new entry.
+ */
+export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
+  async (db) => {
+    for (const table of Object.keys(TABLE_NAMES) as (keyof Tables)[]) await ensureCollection(db, table);
+    for (const plan of FIRST_INDEXES) await ensureIndex(db, plan);
+  },
+];
+
+/** The schema this program reads and writes. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+async function ensureCollection(db: Db, table: keyof Tables): Promise<void> {
+  const name = TABLE_NAMES[table];
+  const isThere = await db.listCollections({ name }, { nameOnly: true }).hasNext();
+  if (!isThere) await db.createCollection(name).catch(unlessThere);
+}
+
+function unlessThere(thrown: { code?: unknown }): void {
+  const NAMESPACE_EXISTS = 48;
+  if (thrown.code !== NAMESPACE_EXISTS) throw thrown;
+}
+
+/** Another program may have made the same index under a name of its own; then that one serves. */
+async function ensureIndex(db: Db, { table, keys, options = {} }: IndexPlan): Promise<void> {
+  const collection = db.collection(TABLE_NAMES[table]);
+  const isSame = (index: { key: object; unique?: boolean }) =>
+    JSON.stringify(index.key) === JSON.stringify(keys) && index.unique === options.unique;
+  const found = (await collection.indexes()) as unknown as { key: object; unique?: boolean }[];
+  if (!found.some(isSame)) await collection.createIndex(keys as IndexSpecification, options);
+}

@@ -1,0 +1,123 @@
+import type { EstateReader, EstateStore } from '../port.ts';
+import { packBatch } from '../rules/batch.ts';
+import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
+import { applyBatch } from './apply-batch.ts';
+import { readNewestClock } from './clock.ts';
+import { type Connection, openConnection } from './connection.ts';
+import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
+import { migrate, renewIncarnation } from './migrate.ts';
+import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
+import * as reads from './reads.ts';
+import { createSnapshotReader } from './snapshot.ts';
+import { packStoredValue } from './stored-value.ts';
+import { readTransaction } from './transaction.ts';
+import { createWriteQueue, type WriteQueue } from './write-queue.ts';
+
+export type MongoStoreOptions = MongoOptions & {
+  /** How long a write is tried again while others write, or the primary changes, milliseconds. */
+  writeTimeoutMs?: number;
+  /** After a restore from a backup: a new incarnation of the clock, so that nothing cached or handed out before counts. */
+  newIncarnation?: boolean;
+  /** Ticks for which `snapshot` can still name what changed. */
+  changeTicksKept?: number;
+};
+
+const WRITE_TIMEOUT_MS = 5000;
+
+/**
+ * Opens the estate for reading and writing; makes or migrates it.
+ * @throws ColonnadeError `unavailable` (no primary) | `misconfigured` (rights, no replica set, newer schema, not an estate)
+ */
+export async function openMongoStore(options: MongoStoreOptions): Promise<EstateStore> {
+  const connection = openConnection(options);
+  const queue = createWriteQueue(connection, {
+    changeTicksKept: options.changeTicksKept ?? CHANGE_TICKS_KEPT,
+    writeTimeoutMs: options.writeTimeoutMs ?? WRITE_TIMEOUT_MS,
+  });
+  const dispose = async () => {
+    await queue.close();
+    await connection[Symbol.asyncDispose]();
+  };
+  try {
+    await connection.use(() => migrate(connection, { overForeignPillars: false }));
+    // The first transaction of the queue also says whether there may be any: rights are asked for here, not later.
+    await queue.run(options.newIncarnation ? renewIncarnation : async () => undefined);
+  } catch (thrown) {
+    await dispose();
+    throw thrown;
+  }
+  return {
+    ...createReader(connection, options),
+    ...createReading(connection),
+    ...createWriting(queue),
+    [Symbol.asyncDispose]: dispose,
+  };
+}
+
+/**
+ * Opens the estate read-only, with the rights of `mergerRole`. The server and the estate may come later: until then
+ * every call is `unavailable`.
+ * @throws ColonnadeError `misconfigured` (url, TLS files)
+ */
+export async function openMongoReader(options: MongoOptions): Promise<EstateReader> {
+  const connection = openConnection(options);
+  return {
+    ...createReader(connection, options),
+    [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
+  };
+}
+
+type Reader = Omit<EstateReader, typeof Symbol.asyncDispose>;
+type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
+type Reading = Omit<EstateStore, keyof Writing | keyof EstateReader>;
+
+function createReader(connection: Connection, { operationTimeoutMs }: MongoOptions): Reader {
+  const snapshot = createSnapshotReader(connection, operationTimeoutMs ?? OPERATION_TIMEOUT_MS);
+  return {
+    snapshot: (query) => connection.use(() => snapshot(query)),
+    listMasters: () =>
+      connection.use(async () => {
+        await readNewestClock(connection);
+        return await reads.listMasters(connection.tables, connection.limit);
+      }),
+    ping: () => connection.use(async () => void (await readNewestClock(connection))),
+  };
+}
+
+function createReading({ tables, limit, use, ...rest }: Connection): Reading {
+  const connection = { tables, limit, use, ...rest };
+  const deadlineMs = () => performance.now() + limit.maxTimeMS;
+  return {
+    getPillar: (pid) => use(() => reads.readPillar(tables, limit, pid)),
+    findPillar: (...key) => use(() => reads.findPillar(tables, limit, ...key)),
+    listPillars: (filter, page) => use(() => reads.listPillars(tables, limit, filter, page)),
+    listVersions: (pid, page) => use(() => reads.listVersions(tables, limit, pid, page)),
+    getCollection: (id) => use(() => reads.readCollection(tables, limit, id)),
+    listCollections: () => use(() => reads.listCollections(tables, limit)),
+    getBranch: (id) =>
+      use(() =>
+        readTransaction(connection, deadlineMs(), ({ within }) => reads.readBranch(tables, within, id)),
+      ),
+    getMaster: (id) => use(() => reads.readMaster(tables, limit, id)),
+    getMinion: (master, id) => use(() => reads.readMinion(tables, limit, master, id)),
+    listMinions: (filter, page) => use(() => reads.listMinions(tables, limit, filter, page)),
+    getToken: (id) => use(() => reads.readToken(tables, limit, id)),
+    listTokens: () => use(() => reads.listTokens(tables, limit)),
+    findIdempotent: (scope) => use(() => reads.findIdempotent(tables, limit, scope, Date.now())),
+    readOutbox: (count) => use(() => reads.readOutbox(tables, limit, count)),
+  };
+}
+
+function createWriting({ run }: WriteQueue): Writing {
+  return {
+    async write(batch) {
+      const packed = packBatch(batch, packStoredValue);
+      return await run((group) => applyBatch(group, packed, Date.now()));
+    },
+    dropOutbox: (upTo, lease) => run((group) => dropOutbox(group, upTo, lease)),
+    acquireLease: (name, holder, ttlMs) =>
+      run(({ tables, within }) => acquireLease(tables.leases, within, { name, holder, ttlMs })),
+    releaseLease: (name, holder) =>
+      run(({ tables, within }) => releaseLease(tables.leases, within, { name, holder })),
+  };
+}

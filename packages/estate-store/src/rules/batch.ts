@@ -1,0 +1,90 @@
+import { ColonnadeError } from '@colonnade/contracts';
+import { canonicalText, type Value, ValueError } from '@colonnade/value';
+import type { IdempotencyDraft, Mutation, WriteBatch } from '../port.ts';
+
+/** Mutations and batches with their values as an adapter stores them: `V` for pillars, canonical text for the rest. */
+
+type With<V, T> = Omit<T, 'value'> & { value: V };
+type PillarDraft = Extract<Mutation, { kind: 'pillar.create' }>['record'];
+
+export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
+export type PillarUpdate<V> = With<V, Extract<Mutation, { kind: 'pillar.update' }>>;
+
+export type PackedMutation<V> =
+  | PillarCreate<V>
+  | PillarUpdate<V>
+  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' }>;
+
+export type PackedBatch<V> = {
+  mutations: readonly PackedMutation<V>[];
+  events: readonly { type: string; subject: string; data: string }[];
+  by: string;
+  atMs: number;
+  idempotency: (Omit<IdempotencyDraft, 'response'> & { response: string }) | undefined;
+};
+
+/**
+ * Takes the batch as it is now, so that the caller may go on with its objects.
+ * @throws ColonnadeError `value_invalid` for a value that has no canonical text.
+ */
+export function packBatch<V>(batch: WriteBatch, packPillarValue: (value: Value) => V): PackedBatch<V> {
+  const { idempotency } = batch;
+  return {
+    mutations: batch.mutations.map((mutation) => packMutation(mutation, packPillarValue)),
+    events: batch.events.map(({ type, subject, data }) => ({ type, subject, data: packText(data) })),
+    by: batch.by,
+    atMs: batch.atMs,
+    idempotency: idempotency && { ...idempotency, response: packText(idempotency.response) },
+  };
+}
+
+function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedMutation<V> {
+  if (mutation.kind === 'pillar.update') return { ...mutation, value: pack(mutation.value) };
+  if (mutation.kind !== 'pillar.create') return mutation;
+  return { kind: mutation.kind, record: { ...mutation.record, value: pack(mutation.record.value) } };
+}
+
+/** The canonical text. @throws ColonnadeError `value_invalid` for a value that has none */
+export function packText(value: Value): string {
+  try {
+    return canonicalText(value);
+  } catch (thrown) {
+    if (!(thrown instanceof ValueError)) throw thrown;
+    throw new ColonnadeError('value_invalid', `not a value that can be kept: ${thrown.message}`, {
+      cause: thrown,
+    });
+  }
+}
+
+/**
+ * One record is changed at most once in a batch, so that (record, tick) names one state of it.
+ * @throws ColonnadeError bad_request
+ */
+export function checkShape({ mutations, events }: PackedBatch<unknown>): void {
+  if (mutations.length === 0 && events.length === 0)
+    throw new ColonnadeError('bad_request', 'the batch is empty');
+  const seen = new Set<string>();
+  for (const [index, mutation] of mutations.entries()) {
+    const record = recordKey(mutation);
+    if (seen.has(record)) {
+      throw new ColonnadeError('bad_request', 'a record is changed twice in one batch', {
+        field: `mutations.${index}`,
+      });
+    }
+    seen.add(record);
+  }
+}
+
+function recordKey(mutation: PackedMutation<unknown>): string {
+  const type = mutation.kind.slice(0, mutation.kind.indexOf('.'));
+  if ('pid' in mutation) return `${type}:${mutation.pid}`;
+  if (mutation.kind === 'pillar.create') return `${type}:${mutation.record.pid}`;
+  const record = 'record' in mutation ? mutation.record : mutation;
+  return 'master' in record ? `${type}:${record.master}/${record.id}` : `${type}:${record.id}`;
+}
+
+/** An answer is given again only to the same request. @throws ColonnadeError idempotency_mismatch */
+export function checkFingerprint(kept: { fingerprint: string }, asked: { fingerprint: string }): void {
+  if (kept.fingerprint === asked.fingerprint) return;
+  throw new ColonnadeError('idempotency_mismatch', 'the idempotency key was used for another request');
+}

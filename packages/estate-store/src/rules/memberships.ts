@@ -1,0 +1,27 @@
+import { ColonnadeError, LIMITS } from '@colonnade/contracts';
+
+/** @throws ColonnadeError unknown_master */
+export function checkMasterKnown(isThere: boolean): void {
+  if (!isThere) throw new ColonnadeError('unknown_master', 'no such master', { field: 'master' });
+}
+
+/** @throws ColonnadeError bad_request (a collection twice, too many) */
+export function checkMembershipList(collections: readonly string[]): void {
+  if (new Set(collections).size !== collections.length) {
+    throw new ColonnadeError('bad_request', 'a collection is named twice', { field: 'collections' });
+  }
+  if (collections.length > LIMITS.collectionsPerMinion) {
+    const why = `a minion is a member of at most ${LIMITS.collectionsPerMinion} collections`;
+    throw new ColonnadeError('bad_request', why, { field: 'collections' });
+  }
+}
+
+/** @throws ColonnadeError not_found, with the place of the first collection that is not there */
+export function checkMembershipsKnown(
+  collections: readonly string[],
+  isThere: (id: string) => boolean,
+): void {
+  const missing = collections.findIndex((id) => !isThere(id));
+  if (missing < 0) return;
+  throw new ColonnadeError('not_found', 'no such collection', { field: `collections.${missing}` });
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import type { ColonnadeError } from '@colonnade/contracts';
+import { apiRole, mergerRole, openMongoReader, openMongoStore } from '@colonnade/estate-store';
+import { MongoClient } from 'mongodb';
+import { mongoForTests, skipWithoutOwnMongo } from '../../../test/support/mongo.ts';
+import { tempDir } from '../../../test/support/temp.ts';
+
+const look = { since: undefined, scopes: ['base'], collections: true, masters: ['m1'], minions: [] };
+
+const refusal = (promise: Promise<unknown>) =>
+  promise.then(
+    () => 'nothing was refused',
+    (thrown: ColonnadeError) => `${thrown.code}: ${thrown.message}`,
+  );
+
+async function useStore(options: Parameters<typeof openMongoStore>[0]): Promise<void> {
+  await using store = await openMongoStore(options);
+  const target = { tgtType: 'root', tgtId: 'root', pillarenv: 'base' } as const;
+  const record = { ...target, pid: 'p1', name: 'p1', value: 1n, isSecret: false };
+  const batch = { events: [{ type: 't', subject: 's', data: null }], by: 'ada', atMs: 1 };
+  await store.write({ ...batch, mutations: [{ kind: 'pillar.create', record }] });
+  await store.write({ ...batch, mutations: [{ kind: 'pillar.delete', pid: 'p1', expectTick: 1 }] });
+  const lease = await store.acquireLease('relay', 'me', 10_000);
+  await store.dropOutbox({ tick: 1, index: 0 }, { name: 'relay', fence: lease?.fence ?? 0 });
+  assert.equal((await store.readOutbox(10)).length, 1);
+  await using _restored = await openMongoStore({ ...options, newIncarnation: true });
+}
+
+const openssl = (...args: readonly string[]) => promisify(execFile)('openssl', args);
+
+/** A CA and a certificate of 127.0.0.1, as PEM files, and a CA of somebody else. */
+async function makeCertificates(dir: string) {
+  const at = (name: string) => path.join(dir, name);
+  const key = (name: string) => [
+    ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', at(`${name}.key`)],
+  ];
+  for (const name of ['ca', 'other']) {
+    const subject = ['-subj', `/CN=${name}`, '-days', '2', '-out', at(`${name}.pem`)];
+    await openssl('req', '-x509', ...key(name), ...subject);
+  }
+  await openssl('req', ...key('server'), '-subj', '/CN=mongo', '-out', at('server.csr'));
+  await writeFile(at('server.ext'), 'subjectAltName=IP:127.0.0.1\n');
+  const authority = ['-CA', at('ca.pem'), '-CAkey', at('ca.key'), '-CAcreateserial', '-days', '2'];
+  const files = ['-in', at('server.csr'), '-extfile', at('server.ext'), '-out', at('server.pem')];
+  await openssl('x509', '-req', ...authority, ...files);
+  const tls = { caFile: at('ca.pem'), certFile: at('server.pem'), keyFile: at('server.key') };
+  return { tls, otherCa: at('other.pem') };
+}
+
+describe('access to the database', { skip: await skipWithoutOwnMongo() }, () => {
+  test('the roles suffice, and the merger sees neither tokens nor history and writes nothing', async (t) => {
+    let asksUsers = false;
+    await using mongo = await mongoForTests({ auth: () => asksUsers });
+    const database = mongo.freshDatabase();
+    await using client = new MongoClient(mongo.url);
+    const db = client.db(database);
+    for (const role of [apiRole(database), mergerRole(database)]) await db.command(role);
+    for (const [user, role] of [
+      ['api', 'colonnade_api'],
+      ['merger', 'colonnade_merger'],
+    ]) {
+      await db.command({ createUser: user, pwd: `${user}-password`, roles: [{ role, db: database }] });
+    }
+    asksUsers = true;
+    await mongo.server?.restart();
+
+    const options = { url: mongo.url, database, authDatabase: database };
+    const as = (user: string) => ({ ...options, user, password: `${user}-password` });
+    await useStore(as('api'));
+    await using reader = await openMongoReader(as('merger'));
+    await reader.snapshot(look);
+    await reader.listMasters();
+    await reader.ping();
+    assert.match(await refusal(openMongoStore(as('merger'))), /^misconfigured: .*lacks a right/u);
+    assert.match(
+      await refusal(openMongoStore({ ...as('api'), password: 'x' })),
+      /^misconfigured: .*password/u,
+    );
+    assert.match(await refusal(openMongoStore(options)), /^misconfigured: /u);
+
+    const asUser = (user: string) =>
+      new MongoClient(mongo.url, {
+        auth: { username: user, password: `${user}-password` },
+        authSource: database,
+      });
+    await using merger = asUser('merger');
+    await using api = asUser('api');
+    await assert.rejects(merger.db(database).collection('pillars').deleteMany({}), { code: 13 });
+    if (mongo.isSubstitute) return t.diagnostic('the substitute knows rights on databases only');
+    for (const name of ['tokens', 'versions', 'outbox', 'answers']) {
+      const collection = merger.db(database).collection(`colonnade_${name}`);
+      await assert.rejects(collection.findOne({}), { code: 13 }, name);
+    }
+    const versions = api.db(database).collection('colonnade_versions');
+    await assert.rejects(versions.deleteMany({}), { code: 13 }, 'history stays');
+  });
+
+  test('over TLS the certificate must be of the given CA', async () => {
+    await using dir = await tempDir('certs');
+    const { tls, otherCa } = await makeCertificates(dir.path);
+    await using mongo = await mongoForTests({ tls });
+    const options = { url: mongo.url, database: mongo.freshDatabase(), selectTimeoutMs: 1000 };
+    await useStore({ ...options, tls: { caFile: tls.caFile } });
+    assert.match(await refusal(openMongoStore({ ...options, tls: { caFile: otherCa } })), /^unavailable: /u);
+    assert.match(await refusal(openMongoStore(options)), /^unavailable: /u, 'nor one of the system');
+    const missing = { caFile: path.join(dir.path, 'absent.pem') };
+    assert.match(await refusal(openMongoStore({ ...options, tls: missing })), /^misconfigured: /u);
+  });
+});
