@@ -101,7 +101,9 @@ async function digest(readRows: ReadRows, table: ArchiveTable, soonMs: number) {
 /** Equal for equal rows, whatever the order of their fields. */
 function rowText(row: ArchiveRows[ArchiveTable]): string {
   const fields = Object.entries(row).map(([name, field]): [string, unknown] =>
-    ['value', 'data', 'response'].includes(name) ? [name, canonicalText(field as Value)] : [name, field],
+    ['value', 'data', 'response', 'schema'].includes(name)
+      ? [name, canonicalText(field as Value)]
+      : [name, field],
   );
   return JSON.stringify(fields.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

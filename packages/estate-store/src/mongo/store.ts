@@ -10,6 +10,7 @@ import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import * as reads from './reads.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
+import * as tasks from './task-reads.ts';
 import { readTransaction } from './transaction.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
@@ -105,6 +106,10 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     listTokens: () => use(() => reads.listTokens(tables, limit)),
     findIdempotent: (scope) => use(() => reads.findIdempotent(tables, limit, scope, Date.now())),
     readOutbox: (count) => use(() => reads.readOutbox(tables, limit, count)),
+    getTemplate: (id) => use(() => tasks.readTemplate(tables, limit, id)),
+    listTemplates: (page) => use(() => tasks.listTemplates(tables, limit, page)),
+    getTask: (id) => use(() => tasks.readTask(tables, limit, id)),
+    listTasks: (filter, page) => use(() => tasks.listTasks(tables, limit, filter, page)),
   };
 }
 
