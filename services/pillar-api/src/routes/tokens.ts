@@ -156,8 +156,12 @@ async function deleteToken(
   await write([{ kind: 'token.delete', id: token.id, expect }]);
 }
 
-function endOf({ expiresAtMs }: ApiTokenRecord): number {
-  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, Date.now());
+/**
+ * Not the time of now: another request may have taken its own a moment before, or on a host whose clock is behind, and
+ * would find a token that has just ended still valid.
+ */
+function endOf({ createdAtMs, expiresAtMs }: ApiTokenRecord): number {
+  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, createdAtMs);
 }
 
 /**
