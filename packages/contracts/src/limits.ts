@@ -25,6 +25,9 @@ export const LIMITS = {
   envsPerMaster: 64,
   /** Tokens of one master that are valid at the same time. */
   tokensPerMaster: 16,
+  /** Scoped roles of one API token, and entries in each list of a scope. */
+  scopedRoles: 16,
+  scopeEntries: 64,
   /** Body of an HTTP request, bytes. */
   httpBodyBytes: 512 * 1024,
   /** Rows in one page of a list. */

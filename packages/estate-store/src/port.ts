@@ -1,4 +1,4 @@
-import type { TgtType } from '@colonnade/contracts';
+import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 
 /**
@@ -68,9 +68,14 @@ export type ApiTokenRecord = {
   /** Hex SHA-256 of the whole token; the token has 256 random bits, so no salt is needed. */
   hash: string;
   sub: string;
+  /** For the whole estate. */
   roles: readonly Role[];
+  /** For parts of it. */
+  scopedRoles: readonly ScopedRole[];
   createdAtMs: number;
   expiresAtMs: number | undefined;
+  /** Written now and then, outside of the clock: see `noteTokenUse`. */
+  lastUsedAtMs: number | undefined;
   tick: number;
 };
 
@@ -227,6 +232,11 @@ export interface EstateStore extends EstateReader {
   ): Promise<Page<MinionRecord>>;
   getToken(id: string): Promise<ApiTokenRecord | undefined>;
   listTokens(): Promise<readonly ApiTokenRecord[]>;
+  /**
+   * Notes when a token was used last, never an earlier time than is noted. No change of the estate: the clock and the
+   * token's tick stay. Of a token that is gone nothing is noted.
+   */
+  noteTokenUse(id: string, atMs: number): Promise<void>;
   findIdempotent(scope: string): Promise<{ fingerprint: string; response: Value; tick: number } | undefined>;
   /** Oldest first, at most `limit`. */
   readOutbox(limit: number): Promise<readonly OutboxRow[]>;

@@ -68,13 +68,22 @@ async function fill(store: EstateStore): Promise<void> {
   await write(store, collection('z'), collection('a', 'z'), collection('m', 'a'));
   const master = { id: 'm1', envs: ['prod', 'qa'], tokenIds: ['t'], onUnknownMinion: 'refuse' } as const;
   const minion = { master: 'm1', id: 'web1', collections: ['m', 'z'], registeredBy: 'ada' };
-  const token = { id: 't1', hash: 'ab', sub: 'ada', roles: ['admin'] as const, createdAtMs: 7 };
+  const token = {
+    ...{ id: 't1', hash: 'ab', sub: 'ada', roles: ['admin'] as const, scopedRoles: [], createdAtMs: 7 },
+    ...{ expiresAtMs: undefined, lastUsedAtMs: undefined },
+  };
   await write(
     store,
     { kind: 'master.put', expect: 'absent', record: master },
     { kind: 'minion.put', expect: 'absent', record: minion },
-    { kind: 'token.put', expect: 'absent', record: { ...token, expiresAtMs: undefined } },
-    { kind: 'token.put', expect: 'absent', record: { ...token, id: 't2', expiresAtMs: 99 } },
+    { kind: 'token.put', expect: 'absent', record: token },
+    {
+      ...{ kind: 'token.put', expect: 'absent' },
+      record: {
+        ...{ ...token, id: 't2', expiresAtMs: 99, lastUsedAtMs: 98 },
+        scopedRoles: [{ role: 'editor', collections: ['z'], name_prefixes: ['é'] }],
+      },
+    },
   );
   await write(store, ...VALUES.map((text, i) => create(`p${i}`, text)));
   await write(

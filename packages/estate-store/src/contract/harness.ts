@@ -100,7 +100,8 @@ export function putMinion(
 
 export function putToken(id: string, more: Partial<PutOf<'token.put'>['record']> = {}): PutOf<'token.put'> {
   const record = { id, hash: 'ab'.repeat(32), sub: 'ada', roles: ['viewer' as const], createdAtMs: NOW_MS };
-  return { kind: 'token.put', expect: 'absent', record: { ...record, expiresAtMs: undefined, ...more } };
+  const unset = { scopedRoles: [], expiresAtMs: undefined, lastUsedAtMs: undefined };
+  return { kind: 'token.put', expect: 'absent', record: { ...record, ...unset, ...more } };
 }
 
 export function event(data: unknown): OutboxDraft {

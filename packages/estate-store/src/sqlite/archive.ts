@@ -63,11 +63,7 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
   tokens: {
     select: { sql: 'SELECT * FROM tokens WHERE id > ? ORDER BY id', first: [''], keyOf: (row) => [row.id] },
     toRow: rows.toToken,
-    insert: (db, { id, hash, sub, roles, createdAtMs, expiresAtMs, tick }) =>
-      db.run(
-        'INSERT INTO tokens (id, hash, sub, roles, created_at_ms, expires_at_ms, tick) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        ...[id, hash, sub, rows.writeList(roles), createdAtMs, expiresAtMs ?? null, tick],
-      ),
+    insert: (db, token) => db.run(rows.WRITE_TOKEN, ...rows.tokenColumns(token)),
   },
   pillars: {
     select: {

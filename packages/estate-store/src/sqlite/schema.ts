@@ -128,6 +128,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE pillar_versions ADD COLUMN purged INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE meta ADD COLUMN purge_tick INTEGER NOT NULL DEFAULT 0;
   `,
+  // scoped_roles: a JSON list.
+  `
+  ALTER TABLE tokens ADD COLUMN scoped_roles TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE tokens ADD COLUMN last_used_at_ms INTEGER;
+  `,
 ];
 
 /** The schema this program reads and writes. */

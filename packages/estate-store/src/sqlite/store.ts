@@ -74,7 +74,7 @@ export async function openSqliteReader(options: { path: string }): Promise<Estat
 }
 
 type Reading = Omit<EstateStore, keyof Writing | 'ping' | typeof Symbol.asyncDispose>;
-type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
+type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'>;
 
 function createReading({ read }: ReadConnection): Reading {
   return {
@@ -105,6 +105,7 @@ function createWriting(writer: WriterClient): Writing {
       writer.ask('dropOutbox', { tick, index, lease: lease.name, fence: lease.fence }),
     acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),
     releaseLease: (name, holder) => writer.ask('releaseLease', { name, holder }),
+    noteTokenUse: (id, atMs) => writer.ask('noteTokenUse', { id, atMs }),
   };
 }
 
