@@ -13,11 +13,14 @@ import {
 } from '@colonnade/service-kit';
 import { createAudit, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
+import { readOidc } from './auth/read-oidc.ts';
+import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
+import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
@@ -43,6 +46,7 @@ export async function createPillarApi(
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
+  const oidc = readOidc(config);
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -55,8 +59,9 @@ export async function createPillarApi(
     }),
   );
   const app = createApp({
-    store,
-    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
+    authenticator: { store, oidc, noteUse: createTokenUse(store) },
+    rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
+    routes: allRoutes({ estate, kms, bus, oidc, rates: config, idempotency: createIdempotency(store, kms) }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,
