@@ -1,3 +1,4 @@
+import { createReloadingPoster } from '@colonnade/audit-webhook';
 import { type Bus, connectBus } from '@colonnade/bus';
 import {
   createHealth,
@@ -16,7 +17,6 @@ import { createEvents, type Events } from './events.ts';
 import { hashToken } from './ingest/authenticate.ts';
 import { type IngestServer, startIngest } from './ingest/server.ts';
 import { watchBacklog } from './retention.ts';
-import { createReloadingPoster } from './webhook/reloading-poster.ts';
 
 export type AuditSink = Running & { url: string; ingestUrl: string | undefined };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { type Behaviour, startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { type Behaviour, startWebhook, writeKubeconfig } from './fake-webhook.ts';
 import {
   eventOf,
   type PreparedSink,

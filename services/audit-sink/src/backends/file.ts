@@ -1,10 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { namesOf } from '@colonnade/audit-log';
 import type { Bus } from '@colonnade/bus';
 import { auditFileConsumer, ColonnadeError } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
-import { namesOf } from '../file/files.ts';
 import { createHousekeeping } from '../file/housekeeping.ts';
 import { acquireFileLock, type FileLock } from '../file/lock.ts';
 import { openLog } from '../file/open-log.ts';

@@ -1,9 +1,9 @@
+import { readMessage } from '@colonnade/audit-log';
 import { type Bus, type Delivery, DONE } from '@colonnade/bus';
 import { auditFileConsumer } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { type LogFormat, lineOf } from '../file/format.ts';
-import { readMessage } from '../read-message.ts';
 import type { Backend, EventFilter } from './backend.ts';
 
 const NAME = 'file';

@@ -1,7 +1,7 @@
+import { readMessage } from '@colonnade/audit-log';
 import type { ConsumerState, Delivery } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
 import type { EventFilter } from '../backends/backend.ts';
-import { readMessage } from '../read-message.ts';
 import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';

@@ -1,6 +1,5 @@
-import type { ParsedEvent } from '../backends/backend.ts';
-import { readEvent } from '../read-message.ts';
 import { listLogParts, readLogLines } from './log-files.ts';
+import { type ParsedEvent, readEvent } from './read-message.ts';
 
 /** What to look for; a field that is not given does not matter. Times are RFC 3339, both ends included. */
 export type Query = {

@@ -1,7 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { AUDIT_LEVELS, AUDIT_STAGES, type DeadLetterReason } from '@colonnade/contracts';
-import type { ParsedEvent } from './backends/backend.ts';
 import { sliceItems } from './slice-items.ts';
+
+/** An audit event as parsed for a look at its fields; what is written or sent are the stream's own bytes. */
+export type ParsedEvent = Readonly<Record<string, unknown>> & {
+  auditID: string;
+  stage: string;
+  level: string;
+};
 
 /** One event of a message with its own bytes, or what stands in the place of one. */
 export type ReadEvent =

@@ -6,11 +6,11 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
 import { type Certificate, makeAuthority } from '../../../test/support/certificates.ts';
+import { writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { type TempDir, tempDir } from '../../../test/support/temp.ts';
-import { readKubeconfig } from '../src/webhook/kubeconfig.ts';
-import { createPoster } from '../src/webhook/post.ts';
-import { createReloadingPoster } from '../src/webhook/reloading-poster.ts';
-import { writeKubeconfig } from './fake-webhook.ts';
+import { readKubeconfig } from '../src/kubeconfig.ts';
+import { createPoster } from '../src/post.ts';
+import { createReloadingPoster } from '../src/reloading-poster.ts';
 
 describe('a kubeconfig file', () => {
   let dir: TempDir;

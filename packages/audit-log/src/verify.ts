@@ -1,6 +1,6 @@
 import type { AuditAnchor } from '@colonnade/contracts';
-import { nextHead } from '../file/chain.ts';
-import { type JournalRecord, parseHeader, parseRecord } from '../file/journal-format.ts';
+import { nextHead } from './chain.ts';
+import { type JournalRecord, parseHeader, parseRecord } from './journal-format.ts';
 import { type LogPart, listLogParts, readJournalLines, readLogLines } from './log-files.ts';
 
 /** The first thing that is wrong, and where. */

@@ -1,9 +1,8 @@
-import type { Delivery } from '@colonnade/bus';
-import type { ParsedEvent } from '../backends/backend.ts';
+import type { ParsedEvent } from '@colonnade/audit-log';
 import { truncateEvent } from './truncate.ts';
 
-/** An event on its way to the webhook, as bytes; `index` is its place in its message. */
-export type Item = { delivery: Delivery; index: number; bytes: Uint8Array };
+/** An event on its way to the webhook, as bytes; whoever sends it adds where it comes from. */
+export type Item = { bytes: Uint8Array };
 
 export type SizeLimits = {
   truncate: boolean;
@@ -29,9 +28,12 @@ export function fitEvent(bytes: Uint8Array, event: ParsedEvent, limits: SizeLimi
 }
 
 /** Splits into lists that stay within the limits of a batch; an event that is larger alone goes alone. */
-export function splitLists(items: readonly Item[], { maxBatchEvents, maxBatchBytes }: SizeLimits): Item[][] {
-  const lists: Item[][] = [];
-  let list: Item[] = [];
+export function splitLists<T extends Item>(
+  items: readonly T[],
+  { maxBatchEvents, maxBatchBytes }: SizeLimits,
+): T[][] {
+  const lists: T[][] = [];
+  let list: T[] = [];
   let size = 0;
   for (const item of items) {
     const full = list.length >= maxBatchEvents || size + item.bytes.length > maxBatchBytes;

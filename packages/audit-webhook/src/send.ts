@@ -6,7 +6,7 @@ import type { Answer } from './post.ts';
 import type { Throttle } from './throttle.ts';
 
 /** What became of a list: the webhook has it, all but some events that it will never take. */
-export type Sent = { refused: { item: Item; status: number }[] };
+export type Sent<T extends Item> = { refused: { item: T; status: number }[] };
 
 export type SendOptions = {
   post: (body: Uint8Array) => Promise<Answer>;
@@ -24,11 +24,11 @@ const REFUSED: ReadonlySet<number> = new Set([400, 413, 422]);
  * Sends a list until the webhook has it. A list that is refused is halved, until the events that are at fault are alone.
  * @throws ColonnadeError `unavailable` when the signal comes first
  */
-export async function sendList(
-  items: readonly Item[],
+export async function sendList<T extends Item>(
+  items: readonly T[],
   options: SendOptions,
   signal: AbortSignal,
-): Promise<Sent> {
+): Promise<Sent<T>> {
   const status = await sendUntilAnswered(eventListBody(items), options, signal);
   if (!REFUSED.has(status)) return { refused: [] };
   const [only] = items;

@@ -2,7 +2,7 @@ import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import { namesOf } from '../file/files.ts';
+import { namesOf } from './names.ts';
 
 /** One file of a log with its journal; either may be missing. */
 export type LogPart = { name: string; log: string | undefined; journal: string | undefined };
