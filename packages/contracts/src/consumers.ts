@@ -20,15 +20,15 @@ export type ConsumerDefinition = {
   optional: boolean;
 };
 
-/** Short, because after a kill -9 the next writer waits this long for what the dead one had taken. */
-const FILE_ACK_WAIT_MS = 3000;
+/** Short, because after a kill -9 the next reader waits this long for what the dead one had taken. */
+const SHORT_ACK_WAIT_MS = 3000;
 
 export const auditFileConsumer: ConsumerDefinition = {
   stream: AUDIT_STREAM,
   durable: 'file',
   user: 'audit-sink',
   ack: 'all',
-  ackWaitMs: FILE_ACK_WAIT_MS,
+  ackWaitMs: SHORT_ACK_WAIT_MS,
   maxAckPending: 4096,
   optional: false,
 };
@@ -48,7 +48,7 @@ export const hooksConsumer: ConsumerDefinition = {
   durable: 'hook-runner',
   user: 'hook-runner',
   ack: 'explicit',
-  ackWaitMs: 15_000,
+  ackWaitMs: SHORT_ACK_WAIT_MS,
   maxAckPending: 256,
   optional: false,
 };

@@ -31,12 +31,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
-const SERVICES: ReadonlySet<BusUser> = new Set([
-  'pillar-api',
-  'pillar-merger',
-  'crypto-kms',
-  'hook-runner',
-]);
+const SERVICES: ReadonlySet<BusUser> = new Set(['pillar-api', 'pillar-merger', 'crypto-kms', 'hook-runner']);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };

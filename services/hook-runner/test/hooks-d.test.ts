@@ -44,7 +44,10 @@ for (const name of HOOK_EVENT_NAMES) {
 
     test('its example is off, is a script, and uses only what its event gives', async () => {
       const { hooks, ignored } = await listHooks(path.join(root, name), DEFAULT_IGNORED_SUFFIXES);
-      assert.deepEqual(hooks.filter((hook) => hook.name.includes('example')), []);
+      assert.deepEqual(
+        hooks.filter((hook) => hook.name.includes('example')),
+        [],
+      );
       assert.ok(ignored.some((one) => one.name === '10-example.disabled' && one.why === 'suffix'));
       const script = read(name, '10-example.disabled');
       execFileSync('bash', ['-n'], { input: script });

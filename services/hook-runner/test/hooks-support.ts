@@ -59,7 +59,7 @@ function optionsFor(folder: string): RunOptions {
 }
 
 /** A run that forgets. */
-const noLedger: RunLedger = { known: () => undefined, begun() {}, ended() {} };
+const noLedger: RunLedger = { known: () => undefined, begun() {}, started() {}, ended() {} };
 
 async function runWatched(
   options: RunOptions,

@@ -39,7 +39,10 @@ describe('a hook that', { concurrency: 4 }, () => {
 
   test('ends at TERM, but not its child: the group is ended by KILL after the grace', async () => {
     await using hooks = await hookFolder();
-    await hooks.add('10', `(trap '' TERM; echo ready > ready; while :; do sleep 600; done) & echo $! > child; wait`);
+    await hooks.add(
+      '10',
+      `(trap '' TERM; echo ready > ready; while :; do sleep 600; done) & echo $! > child; wait`,
+    );
     const run = hooks.run({ timeouts: { warnMs: 50, killMs: 500 } });
     const child = await pidIn(hooks, 'child');
     assert.equal(only(await run).signal, 'SIGTERM');
@@ -148,7 +151,10 @@ describe('a hook that', { concurrency: 4 }, () => {
     await chmod(file, 0o755);
     const writer = execFile('sh', ['-c', `exec 3>>"$1"; echo; exec sleep 600`, 'sh', file]);
     try {
-      await waitFor('the writer', () => new Promise((resolve) => writer.stdout?.once('data', () => resolve(true))));
+      await waitFor(
+        'the writer',
+        () => new Promise((resolve) => writer.stdout?.once('data', () => resolve(true))),
+      );
       assert.match(only(await hooks.run()).reason, /being written \(ETXTBSY\)$/u);
     } finally {
       writer.kill('SIGKILL');
@@ -169,7 +175,16 @@ describe('a hook that', { concurrency: 4 }, () => {
     );
   });
 
-  const names = ['10 with blanks', '20\nwith a newline', '-n', "30'quoted\"", '40 $(exit 9)', '50*', '\t', '…'];
+  const names = [
+    '10 with blanks',
+    '20\nwith a newline',
+    '-n',
+    '30\'quoted"',
+    '40 $(exit 9)',
+    '50*',
+    '\t',
+    '…',
+  ];
   for (const name of names) {
     test(`is called ${JSON.stringify(name)} runs like any other`, async () => {
       await using hooks = await hookFolder();
@@ -197,7 +212,9 @@ describe('a hook that', { concurrency: 4 }, () => {
   test('gets more than an environment takes could not be started', async () => {
     await using hooks = await hookFolder();
     await hooks.add('10', 'exit 0');
-    const parameters = Object.fromEntries(Array.from({ length: 64 }, (_, i) => [`X${i}`, 'x'.repeat(130_000)]));
+    const parameters = Object.fromEntries(
+      Array.from({ length: 64 }, (_, i) => [`X${i}`, 'x'.repeat(130_000)]),
+    );
     assert.match(only(await hooks.run({ parameters })).reason, /environment is too large \(E2BIG\)$/u);
   });
 
@@ -215,12 +232,18 @@ describe('a hook that', { concurrency: 4 }, () => {
   });
 });
 
-describe('as somebody who is not root', { skip: process.getuid?.() !== 0 && 'needs root, to be another' }, () => {
+describe('as somebody who is not root', {
+  skip: process.getuid?.() !== 0 && 'needs root, to be another',
+}, () => {
   const run = async (hooks: HookFolder) => {
     const options = { uid: 65_534, gid: 65_534 };
     await chmod(path.dirname(hooks.path), 0o755);
     const { stdout } = await promisify(execFile)(process.execPath, [fixture, hooks.path], options);
-    return JSON.parse(stdout) as { status: string; fault?: string; results: { code?: number; reason: string }[] };
+    return JSON.parse(stdout) as {
+      status: string;
+      fault?: string;
+      results: { code?: number; reason: string }[];
+    };
   };
 
   test('a program that may be run and not read is run; a script is an error', async () => {

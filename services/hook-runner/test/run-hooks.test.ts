@@ -78,7 +78,7 @@ describe('a run of hooks', { concurrency: 4 }, () => {
     const file = await hooks.add('10', 'exit 0');
     const run = await hooks.run({ folder: file });
     assert.equal(run.status, 'error');
-    assert.match(run.fault ?? '', /cannot be listed/u);
+    assert.match(run.fault?.message ?? '', /cannot be listed/u);
   });
 
   test('hooks get their folder, an empty stdin, no arguments and a clean environment', async () => {
@@ -110,19 +110,21 @@ describe('a run of hooks', { concurrency: 4 }, () => {
     await hooks.add('10', 'exit 0');
     const run = await hooks.run({ parameters: { RUDDER_X: 'a\0b' } });
     assert.deepEqual([run.status, run.results.length], ['error', 0]);
-    assert.match(run.fault ?? '', /RUDDER_X holds a NUL/u);
+    assert.match(run.fault?.message ?? '', /RUDDER_X holds a NUL/u);
   });
 
   test('both streams come line by line, also without an end, with CR, and with bytes that are no text', async () => {
     await using hooks = await hookFolder();
     await hooks.add('10', String.raw`printf 'one\r\n\ntwo'; printf 'bad \377 byte\n' >&2`);
     const { lines, results } = await hooks.run();
-    assert.deepEqual(lines.filter((line) => line.includes('stdout')), [
-      '10 stdout: one',
-      '10 stdout: ',
-      '10 stdout: two',
-    ]);
-    assert.deepEqual(lines.filter((line) => line.includes('stderr')), ['10 stderr: bad \ufffd byte']);
+    assert.deepEqual(
+      lines.filter((line) => line.includes('stdout')),
+      ['10 stdout: one', '10 stdout: ', '10 stdout: two'],
+    );
+    assert.deepEqual(
+      lines.filter((line) => line.includes('stderr')),
+      ['10 stderr: bad \ufffd byte'],
+    );
     assert.equal(results[0]?.stdout, 'one\r\n\ntwo');
   });
 

@@ -8,7 +8,8 @@ import { findOnPath } from '@colonnade/embedded/servers';
 import fc from 'fast-check';
 import { type HookFolder, hookFolder } from './hooks-support.ts';
 
-const skip = findOnPath('run-parts', process.env).length === 0 && 'no run-parts on the PATH (Debian: debianutils)';
+const skip =
+  findOnPath('run-parts', process.env).length === 0 && 'no run-parts on the PATH (Debian: debianutils)';
 
 /**
  * Where the rules of both agree: which files are hooks and in which order they run, what an exit code of 0 means, that an
@@ -20,12 +21,16 @@ type Entry = { name: string; kind: 'hook' | 'not executable' | 'folder' | 'link 
 const entries: fc.Arbitrary<Entry[]> = fc.uniqueArray(
   fc.record({
     name: fc
-      .oneof(
-        fc.stringMatching(/^[A-Za-z0-9_.-]{1,12}$/u),
-        fc.stringMatching(/^[0-9]{2}-[a-zéß✓𝄞 ']{1,6}$/u),
-      )
+      .oneof(fc.stringMatching(/^[A-Za-z0-9_.-]{1,12}$/u), fc.stringMatching(/^[0-9]{2}-[a-zéß✓𝄞 ']{1,6}$/u))
       .filter((name) => !['.', '..', 'target'].includes(name) && !name.toLowerCase().endsWith('.disabled')),
-    kind: fc.constantFrom<Entry['kind']>('hook', 'hook', 'hook', 'not executable', 'folder', 'link to a hook'),
+    kind: fc.constantFrom<Entry['kind']>(
+      'hook',
+      'hook',
+      'hook',
+      'not executable',
+      'folder',
+      'link to a hook',
+    ),
     code: fc.constantFrom(0, 0, 0, 0, 1, 31),
   }),
   { selector: ({ name }) => name, maxLength: 8 },
@@ -46,14 +51,20 @@ async function runParts(folder: string): Promise<{ ran: string[]; ok: boolean }>
   const options = { env: { PATH: process.env.PATH, LC_ALL: 'C' } };
   const lines = (text: string) => text.split('\n').filter((line) => line !== '');
   try {
-    const { stdout } = await promisify(execFile)('run-parts', ['--exit-on-error', '--regex=.*', folder], options);
+    const { stdout } = await promisify(execFile)(
+      'run-parts',
+      ['--exit-on-error', '--regex=.*', folder],
+      options,
+    );
     return { ran: lines(stdout), ok: true };
   } catch (thrown) {
     return { ran: lines((thrown as { stdout: string }).stdout), ok: false };
   }
 }
 
-test('any folder: the same hooks run in the same order, and stop at the same one, as with run-parts', { skip }, async () => {
+test('any folder: the same hooks run in the same order, and stop at the same one, as with run-parts', {
+  skip,
+}, async () => {
   const seen = { stopped: 0, ran: 0 };
   await fc.assert(
     fc.asyncProperty(entries, async (folder) => {

@@ -32,7 +32,30 @@ for (const [text, ms] of lengths) {
   test(`${JSON.stringify(text)} is ${ms} ms`, () => assert.equal(parseDuration(text), ms));
 }
 
-const none = ['', 's', '7', '7 S', '7 Seconds', '-7s', '+7s', '7.5s', '0s', '0 h', '7 s s', '7s # long', '٧s'];
-for (const text of [...none, '1e3s', '0x7s', '7 d', '597h', '999999999999999h', '9999999999999999s', '7\0s']) {
+const none = [
+  '',
+  's',
+  '7',
+  '7 S',
+  '7 Seconds',
+  '-7s',
+  '+7s',
+  '7.5s',
+  '0s',
+  '0 h',
+  '7 s s',
+  '7s # long',
+  '٧s',
+];
+for (const text of [
+  ...none,
+  '1e3s',
+  '0x7s',
+  '7 d',
+  '597h',
+  '999999999999999h',
+  '9999999999999999s',
+  '7\0s',
+]) {
   test(`${JSON.stringify(text)} is none`, () => assert.equal(parseDuration(text), undefined));
 }

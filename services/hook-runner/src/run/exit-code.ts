@@ -1,9 +1,4 @@
-/**
- * What became of a hook. `killed`: it took longer than it may. `unknown`: the runner ended while the hook ran, and nobody
- * can say how far it came.
- */
-export const HOOK_STATUSES = ['ok', 'warning', 'error', 'killed', 'unknown'] as const;
-export type HookStatus = (typeof HOOK_STATUSES)[number];
+import type { HookStatus } from '@colonnade/contracts';
 
 /** How a process ended: exactly one of the two is there. */
 export type ProcessEnd = { code: number | null; signal: NodeJS.Signals | null };

@@ -2,8 +2,9 @@ import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { HookStatus } from '@colonnade/contracts';
 import { type Capture, createCapture } from './capture.ts';
-import { type HookStatus, judgeEnd, type ProcessEnd } from './exit-code.ts';
+import { judgeEnd, type ProcessEnd } from './exit-code.ts';
 import { endGroup } from './process-group.ts';
 import type { Timeouts } from './timeouts.ts';
 
@@ -22,6 +23,7 @@ export type HookCommand = {
 };
 
 export type HookWatch = {
+  onStart(pid: number): void;
   onLine(stream: 'stdout' | 'stderr', line: string): void;
   /** The hook takes longer than its warn timeout, milliseconds. */
   onSlow(warnMs: number): void;
@@ -81,6 +83,7 @@ export async function runHook(
   };
   const child = await start(command, stdout, stderr);
   if (child instanceof Error) return finish({ status: 'error', reason: startFault(child) });
+  watch.onStart(child.pid as number);
   const { end, why } = await supervise(child, command, onSlow, signal);
   await drain(child);
   return finish(why, end);

@@ -1,6 +1,5 @@
-import { toColonnadeError } from '@colonnade/contracts';
+import { type ColonnadeError, type HookStatus, toColonnadeError } from '@colonnade/contracts';
 import { buildEnvironment } from './environment.ts';
-import type { HookStatus } from './exit-code.ts';
 import { type Hook, type Ignored, listHooks } from './list-hooks.ts';
 import { type HookEnd, runHook } from './run-hook.ts';
 import type { Timeouts } from './timeouts.ts';
@@ -14,7 +13,7 @@ export type RunResult = {
   /** Hooks that were not run, because one before them stopped the run. */
   notRun: readonly string[];
   /** Why it is an error without a hook's doing. */
-  fault: string | undefined;
+  fault: ColonnadeError | undefined;
 };
 
 /** What is known of an earlier try of the same run, and where this one is written down. */
@@ -22,6 +21,8 @@ export type RunLedger = {
   /** The result of a hook that has ended; `begun` of one whose end nobody saw. */
   known(hook: string): HookResult | 'begun' | undefined;
   begun(hook: string): void;
+  /** Its process, which leads a group of its own. */
+  started(hook: string, pid: number): void;
   ended(result: HookResult): void;
 };
 
@@ -65,18 +66,20 @@ export async function runHooks(
     watch.onIgnored(ignored);
     if (hooks.length === 0) return { status: 'ok', results, notRun: [], fault: undefined };
     const env = buildEnvironment(options.parameters, options.ownEnv, options.allowedEnv);
+    const stoppedAt = (index: number): RunResult => {
+      const notRun = hooks.slice(index).map(({ name }) => name);
+      return { status: 'error', results, notRun, fault: undefined };
+    };
     for (const [index, hook] of hooks.entries()) {
+      if (signal?.aborted) return stoppedAt(index);
       const result = await settle(hook, env, options, watch, ledger, signal);
       results.push(result);
-      if (signal?.aborted || stops(result.status, options.unknownStops)) {
-        const notRun = hooks.slice(index + 1).map(({ name }) => name);
-        return { status: 'error', results, notRun, fault: undefined };
-      }
+      if (stops(result.status, options.unknownStops)) return stoppedAt(index + 1);
     }
     const clean = results.every(({ status }) => status === 'ok');
     return { status: clean ? 'ok' : 'warning', results, notRun: [], fault: undefined };
   } catch (thrown) {
-    return { status: 'error', results, notRun: [], fault: toColonnadeError(thrown).message };
+    return { status: 'error', results, notRun: [], fault: toColonnadeError(thrown) };
   }
 }
 
@@ -122,6 +125,7 @@ async function run(
   return runHook(
     { file, folder, env, timeouts, graceMs, captureBytes },
     {
+      onStart: (pid) => ledger.started(name, pid),
       onLine: (stream, line) => watch.onLine(name, stream, line),
       onSlow: (warnMs) => watch.onSlow(name, warnMs),
     },
