@@ -85,9 +85,15 @@ export function viewToken(token: ApiTokenRecord): z.output<typeof zTokenView> {
     id: token.id,
     sub: token.sub,
     roles: [...token.roles],
+    scoped_roles: [...token.scopedRoles],
     created_at: viewTime(token.createdAtMs),
-    expires_at: token.expiresAtMs === undefined ? null : viewTime(token.expiresAtMs),
+    expires_at: viewOptionalTime(token.expiresAtMs),
+    last_used_at: viewOptionalTime(token.lastUsedAtMs),
   };
+}
+
+function viewOptionalTime(epochMs: number | undefined): string | null {
+  return epochMs === undefined ? null : viewTime(epochMs);
 }
 
 export function viewTime(epochMs: number): string {

@@ -127,7 +127,9 @@ describe('who may do what', () => {
       hash: hashToken(expired),
       sub: 'x',
       roles: ['admin'],
+      scopedRoles: [],
       createdAtMs: 1,
+      lastUsedAtMs: undefined,
     } as const;
     await store.write({
       mutations: [

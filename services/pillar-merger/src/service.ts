@@ -13,12 +13,13 @@ import {
 import { answerMerge, type MergeDeps } from './answer-merge.ts';
 import { type Bridge, createBridge } from './bridge/bridge.ts';
 import type { MergerConfig } from './config.ts';
-import { createDenials } from './denials.ts';
 import { createEstateCache, type EstateCache } from './estate-cache.ts';
 import { createEvents, type Events } from './events.ts';
 import { explainMerge } from './explain.ts';
 import { createKeySet } from './jwks.ts';
 import { startMasterWatch } from './master-watch.ts';
+import { mergeOnRecord } from './merge-record.ts';
+import { createRefusals } from './refusals.ts';
 import { registerMinion } from './register-minion.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
@@ -93,7 +94,7 @@ type BridgeParts = {
 
 function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
   const { bus, auditor, reader, estate, events, work } = parts;
-  const denials = work.use(createDenials({ auditor, onFault: events.recordFailed }));
+  const refusals = work.use(createRefusals({ auditor, onFault: events.recordFailed }));
   const mergeDeps = createMergeDeps(config, bus, estate);
   const { redisUrl: url, redisUser: user, redisCaFile: caFile } = config;
   const sentinels = config.redisSentinels && { hosts: config.redisSentinels, name: config.redisSentinelName };
@@ -103,10 +104,10 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
     claimIdleMs: config.claimIdleMs,
     backlogMs: config.backlogMs,
     listMasters: async () => (await reader.listMasters()).map(({ id }) => id),
-    answer: (request, call) => answerMerge(request, mergeDeps, call),
-    async recordDenial(denial) {
-      events.denied(denial.code);
-      await denials.record(denial);
+    answer: (request, call) => mergeOnRecord(auditor, request, () => answerMerge(request, mergeDeps, call)),
+    async recordRefusal(refusal) {
+      events.mergeRefused(refusal.code);
+      await refusals.record(refusal);
     },
     events,
   });

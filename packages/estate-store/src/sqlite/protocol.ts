@@ -17,6 +17,7 @@ export type Jobs = {
   dropOutbox: { ask: { tick: number; index: number; lease: string; fence: number }; answer: undefined };
   acquireLease: { ask: { name: string; holder: string; ttlMs: number }; answer: Lease | undefined };
   releaseLease: { ask: { name: string; holder: string }; answer: undefined };
+  noteTokenUse: { ask: { id: string; atMs: number }; answer: undefined };
   ping: { ask: undefined; answer: undefined };
 };
 

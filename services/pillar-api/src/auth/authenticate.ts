@@ -1,15 +1,20 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { apiTokenId, ColonnadeError } from '@colonnade/contracts';
+import { apiTokenId, ColonnadeError, type ScopedRole } from '@colonnade/contracts';
 import type { ApiTokenRecord, EstateStore } from '@colonnade/estate-store';
 import { type MakeGrant, makeGrant } from './grant.ts';
 import { type Permission, permissionsOf, type Role } from './permissions.ts';
+import type { Access } from './scope.ts';
+
+export type AuthStore = Pick<EstateStore, 'getToken' | 'getBranch' | 'listCollections'>;
 
 /** Who asks. The token itself stays in the closure of `grant`, for as long as the request lives. */
 export type Principal = {
   sub: string;
   tokenId: string;
   roles: readonly Role[];
+  /** What some role of the caller allows, be it for a part of the estate; where, `requireOn` says. */
   permissions: ReadonlySet<Permission>;
+  access: Access;
   grant: MakeGrant;
 };
 
@@ -27,7 +32,7 @@ export function hashToken(token: string): string {
  * @throws ColonnadeError `unauthorized`, the same for every reason but a missing header
  */
 export async function authenticate(
-  store: Pick<EstateStore, 'getToken'>,
+  store: AuthStore,
   header: string | undefined,
   nowMs: number,
 ): Promise<Principal> {
@@ -43,8 +48,20 @@ export async function authenticate(
     sub: record.sub,
     tokenId: record.id,
     roles: record.roles,
-    permissions: permissionsOf(record.roles),
+    ...rightsOf(record, store),
     grant: (act, res) => makeGrant({ token, tokenId: record.id, sub: record.sub, act, res }),
+  };
+}
+
+/** What these roles allow, for one request. */
+export function rightsOf(
+  held: { roles: readonly Role[]; scopedRoles: readonly ScopedRole[] },
+  tree: Access['tree'],
+): Pick<Principal, 'permissions' | 'access'> {
+  const { roles, scopedRoles: scoped } = held;
+  return {
+    permissions: permissionsOf([...roles, ...scoped.map(({ role }) => role)]),
+    access: { whole: permissionsOf(roles), scoped, checks: { count: 0 }, tree },
   };
 }
 

@@ -31,10 +31,14 @@ export function permissionsOf(roles: readonly Role[]): ReadonlySet<Permission> {
   return new Set(roles.flatMap((role) => ROLE_PERMISSIONS[role]));
 }
 
+/** The names of the roles that have a permission, for a message. */
+export function rolesWith(wanted: Permission): string {
+  const roles = Object.entries(ROLE_PERMISSIONS).filter(([, all]) => all.includes(wanted));
+  return roles.map(([role]) => role).join(', ');
+}
+
 /** @throws ColonnadeError `forbidden` naming the permission and the roles that have it */
 export function requirePermission(held: ReadonlySet<Permission>, wanted: Permission): void {
   if (held.has(wanted)) return;
-  const roles = Object.entries(ROLE_PERMISSIONS).filter(([, all]) => all.includes(wanted));
-  const names = roles.map(([role]) => role).join(', ');
-  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (roles: ${names})`);
+  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (roles: ${rolesWith(wanted)})`);
 }

@@ -28,6 +28,7 @@ function createRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/tokens',
     permission: 'token:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'refused',
     body: zTokenCreate,
@@ -39,9 +40,11 @@ function createRoute(estate: Estate, kms: Kms): Route {
         id,
         hash: hashToken(token),
         sub: body.sub,
-        roles: body.roles,
+        roles: body.roles ?? [],
+        scopedRoles: body.scoped_roles ?? [],
         createdAtMs: nowMs,
         expiresAtMs: body.expires_in_s === undefined ? undefined : nowMs + body.expires_in_s * 1000,
+        lastUsedAtMs: undefined,
       };
       await registerReader(kms, principal, record, token, call);
       const { clock } = await estate.write({
@@ -84,8 +87,9 @@ async function registerReader(
   await kms.putReader(message, call);
 }
 
-function readerRights(token: Pick<ApiTokenRecord, 'roles'>): ('reveal' | 'admin')[] {
-  const permissions = permissionsOf(token.roles);
+/** crypto-kms knows no scopes: where a token with a scoped role may reveal, this service says. */
+function readerRights(token: Pick<ApiTokenRecord, 'roles' | 'scopedRoles'>): ('reveal' | 'admin')[] {
+  const permissions = permissionsOf([...token.roles, ...token.scopedRoles.map(({ role }) => role)]);
   const reveal = permissions.has('secret:reveal') ? (['reveal'] as const) : [];
   const admin = permissions.has('token:write') ? (['admin'] as const) : [];
   return [...reveal, ...admin];
@@ -96,6 +100,7 @@ function listRoute(estate: Estate): Route {
     method: 'GET',
     url: '/tokens',
     permission: 'token:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     query: zPageQuery,
@@ -112,6 +117,7 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     method: 'DELETE',
     url: '/tokens/:id',
     permission: 'token:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     response: zNothing,
@@ -150,8 +156,12 @@ async function deleteToken(
   await write([{ kind: 'token.delete', id: token.id, expect }]);
 }
 
-function endOf({ expiresAtMs }: ApiTokenRecord): number {
-  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, Date.now());
+/**
+ * Not the time of now: another request may have taken its own a moment before, or on a host whose clock is behind, and
+ * would find a token that has just ended still valid.
+ */
+function endOf({ createdAtMs, expiresAtMs }: ApiTokenRecord): number {
+  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, createdAtMs);
 }
 
 /**
