@@ -1,4 +1,4 @@
-import type { AuditOutcome, AuditRecorder, AuditRequest } from '@colonnade/audit';
+import type { AuditOutcome, Auditor, AuditRequest } from '@colonnade/audit';
 import type { PlannedRun } from './plan-run.ts';
 import type { HookResult, RunResult } from './run/run-hooks.ts';
 
@@ -10,18 +10,18 @@ const RUNNER = 'system:hook-runner';
  * @throws ColonnadeError `bus_unavailable`
  */
 export async function recordRun(
-  auditor: Pick<AuditRecorder, 'recordBatched'>,
+  auditor: Auditor,
   planned: Pick<PlannedRun, 'id' | 'event' | 'subject'>,
   result: RunResult,
 ): Promise<void> {
   const noted = result.results.filter(({ status, slow }) => status !== 'ok' || slow);
   const records = noted.map((one) =>
-    auditor.recordBatched(requestOf(planned, one.hook), outcomeOf(planned, one)),
+    auditor.begin(requestOf(planned, one.hook)).completeBatched(outcomeOf(planned, one)),
   );
   if (result.fault !== undefined) {
     const { code, message } = result.fault;
     const outcome = { code: 500, reason: code, message, annotations: annotationsOf(planned, 'error') };
-    records.push(auditor.recordBatched(requestOf(planned, undefined), outcome));
+    records.push(auditor.begin(requestOf(planned, undefined)).completeBatched(outcome));
   }
   await Promise.all(records);
 }

@@ -1,6 +1,6 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { AuditRecorder } from '@colonnade/audit';
+import type { Auditor } from '@colonnade/audit';
 import { ColonnadeError } from '@colonnade/contracts';
 import type { HookRunnerConfig } from './config.ts';
 import type { Events } from './events.ts';
@@ -13,7 +13,7 @@ import type { RunRecord, RunStore } from './store/run-store.ts';
 
 export type RunnerDeps = {
   store: RunStore;
-  auditor: Pick<AuditRecorder, 'recordBatched'>;
+  auditor: Auditor;
   events: Events;
   /** The runner's own environment. */
   env: Readonly<Record<string, string | undefined>>;

@@ -166,7 +166,7 @@ describe('a hook that', { concurrency: 4 }, () => {
     await symlink('20', path.join(hooks.path, '10'));
     await symlink('10', path.join(hooks.path, '20'));
     execFileSync('mkdir', [path.join(hooks.path, '30')]);
-    execFileSync('mkfifo', ['-m', '755', path.join(hooks.path, '40')]);
+    execFileSync('sh', ['-c', 'mkfifo -m 755 "$1"', 'sh', path.join(hooks.path, '40')]);
     const { status, results, ignored } = await hooks.run();
     assert.deepEqual([status, results.length], ['ok', 0]);
     assert.deepEqual(

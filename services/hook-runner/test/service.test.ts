@@ -115,7 +115,7 @@ describe('a runner', () => {
     await prepared.publish('key.activated', '/keys/k2', { kid: 'k2' });
     const records = await waitFor('the records', async () => {
       const found = (await prepared.audited()).filter((record) => record.startsWith('key-changed'));
-      return found.length >= 3 && found;
+      return found.length >= 3 ? found : undefined;
     });
     assert.deepEqual(records.sort(), [
       'key-changed 10 warning',

@@ -121,7 +121,3 @@ export const HOOK_EVENTS = {
 
 export type HookEventName = keyof typeof HOOK_EVENTS;
 export const HOOK_EVENT_NAMES = Object.keys(HOOK_EVENTS) as HookEventName[];
-
-export function isHookEventName(text: string): text is HookEventName {
-  return Object.hasOwn(HOOK_EVENTS, text);
-}
