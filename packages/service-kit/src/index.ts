@@ -1,3 +1,4 @@
+export { busSettings, logSettings, opsSettings } from './common-settings.ts';
 export {
   type ConfigOf,
   optionalSecretSetting,

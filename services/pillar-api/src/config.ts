@@ -2,13 +2,12 @@ import { isIP } from 'node:net';
 import { auditSettings } from '@colonnade/audit';
 import { storeSettings, withStoreUrl } from '@colonnade/estate-store/settings';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
-  oneOf,
+  logSettings,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zCount,
   zFlag,
@@ -49,12 +48,7 @@ export const settings = {
     default: 'false',
     help: 'Set for one start after an older store was put back: nothing cached anywhere is used then',
   }),
-  natsUrl: setting('NATS_URL', zText, {
-    default: 'nats://127.0.0.1:4222',
-    help: 'NATS servers, separated by commas',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'Password of the NATS user pillar-api' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA that signed the certificate of NATS' }),
+  ...busSettings('pillar-api'),
   bootstrapTokenFile: optionalSetting('BOOTSTRAP_TOKEN_FILE', zPath, {
     help: 'File (0600) with the first admin token, registered while no admin token is valid',
   }),
@@ -86,7 +80,7 @@ export const settings = {
   trustedProxies: optionalSetting('TRUSTED_PROXIES', zAddresses, {
     help: 'Addresses and networks (a.b.c.d/n) of proxies, separated by commas, whose X-Forwarded-For counts',
   }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { default: 'info', help: 'Least level that is logged' }),
+  ...logSettings,
 };
 
 export type PillarApiConfig = ConfigOf<typeof settings>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, type Route } from '@colonnade/bus';
+import { type Bus, connectService, type Route } from '@colonnade/bus';
 import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
 import {
@@ -36,7 +36,7 @@ export async function createPillarApi(
   const events = createEvents(logger, metrics);
   const store = stack.use(await openEstateStore(placeOf(config), { newIncarnation: config.storeRestored }));
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
-  const bus = stack.use(await connect(config, logger));
+  const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
@@ -70,17 +70,6 @@ export async function createPillarApi(
   stack.defer(() => health.setDraining());
   const owned = stack.move();
   return { url, announce: { url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-function connect(config: PillarApiConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: SERVICE.name,
-    password: config.natsPassword.reveal(),
-    name: SERVICE.name,
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, events: Events): Relay {
