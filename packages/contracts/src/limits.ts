@@ -51,6 +51,8 @@ export const LIMITS = {
   kmsBatchItems: 500,
   /** Bytes of one KMS request or answer; callers split batches to stay below. */
   kmsBatchBytes: 3 * 1024 * 1024,
+  /** One parameter of a hook, bytes: Linux takes 128 KiB for a variable with its name. */
+  hookParameterBytes: 96 * 1024,
   /** `max_payload` of NATS, bytes. */
   natsPayloadBytes: 4 * 1024 * 1024,
   /** Of a message that no audit backend takes, bytes kept in its dead letter. */
