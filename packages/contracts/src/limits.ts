@@ -23,6 +23,12 @@ export const LIMITS = {
   collectionsPerMinion: 64,
   /** Environments listed for one master. */
   envsPerMaster: 64,
+  /** Minions, collections and pillars of one task. */
+  minionsPerTask: 500,
+  collectionsPerTask: 64,
+  pillarsPerTask: 200,
+  /** Canonical bytes of a template's JSON Schema. */
+  schemaBytes: 128 * 1024,
   /** Tokens of one master that are valid at the same time. */
   tokensPerMaster: 16,
   /** Scoped roles of one API token, and entries in each list of a scope. */

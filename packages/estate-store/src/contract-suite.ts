@@ -12,6 +12,7 @@ import { testRaces } from './contract/races.ts';
 import { testRefusals } from './contract/refusals.ts';
 import { testReopening } from './contract/reopening.ts';
 import { testSnapshots } from './contract/snapshots.ts';
+import { testTasks } from './contract/tasks.ts';
 import { testValues } from './contract/values.ts';
 
 export { runContractWriter } from './contract/crash-writer.ts';
@@ -31,6 +32,7 @@ export function runEstateContract(
     testPurging(create);
     testCollections(create);
     testFleet(create);
+    testTasks(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);

@@ -1,5 +1,6 @@
 import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
  * The port of the estate. One writer (pillar-api), any number of readers (pillar-merger). Every write is a batch of
@@ -110,7 +111,8 @@ export type Mutation =
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
-  | { kind: 'token.requireAdmin'; id: string };
+  | { kind: 'token.requireAdmin'; id: string }
+  | TaskMutation;
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };
@@ -167,6 +169,7 @@ export type EstateQuery = {
   collections: boolean;
   masters: readonly string[];
   minions: readonly { master: string; id: string }[];
+  tasks?: readonly string[];
 };
 
 /** One consistent snapshot: the clock, what changed since, and the rows asked for, all from the same moment. */
@@ -179,6 +182,7 @@ export type EstateSnapshot = {
   masters: ReadonlyMap<string, MasterRecord | undefined>;
   /** By `${master}/${id}`. */
   minions: ReadonlyMap<string, MinionRecord | undefined>;
+  tasks: ReadonlyMap<string, TaskRecord | undefined>;
 };
 
 export type PillarFilter = {
@@ -204,7 +208,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader {
+export interface EstateStore extends EstateReader, TaskReads {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;

@@ -90,6 +90,19 @@ async function fill(store: EstateStore): Promise<void> {
     store,
     create('c', '"x"', { tgtType: 'collection', tgtId: 'a', pillarenv: 'collection:a;user:ada' }),
   );
+  const minions = [{ master: 'm1', id: 'web1' }];
+  const task = { id: 'k1', templateId: 'tpl', minions, collections: ['m'], expiresAtMs: 77 };
+  await write(
+    store,
+    {
+      kind: 'template.put',
+      expect: 'absent',
+      record: { id: 'tpl', name: 'T', schema: parseValue('{"$ref":1.0}') },
+    },
+    { kind: 'task.create', record: task },
+    { kind: 'task.create', record: { ...task, id: 'k2', minions: [], expiresAtMs: undefined } },
+  );
+  await write(store, { kind: 'task.setState', id: 'k2', expectTick: undefined, state: 'failed' });
   await write(store, create('gone'), create('é'), create('🦊'), create('\uffff'));
   await write(store, { kind: 'pillar.delete', pid: 'gone', expectTick: undefined });
   const kept = { ...ANSWER, expiresAtMs: Date.now() + 3_600_000 };
@@ -109,6 +122,8 @@ async function dump(store: EstateStore) {
     masters: await store.listMasters(),
     minions: await store.listMinions({}, TICK_LIMIT),
     tokens: await store.listTokens(),
+    templates: await store.listTemplates(TICK_LIMIT),
+    tasks: await store.listTasks({}, TICK_LIMIT),
     outbox: await store.readOutbox(1000),
     answer: await store.findIdempotent(ANSWER.scope),
   };

@@ -1,3 +1,4 @@
+import { auditPolicySettings } from '@colonnade/audit';
 import { ColonnadeError, LIMITS } from '@colonnade/contracts';
 import {
   type ConfigOf,
@@ -60,6 +61,9 @@ const zNames: Parse<readonly string[]> = (text) =>
 const webhookSettings = {
   webhookConfigFile: optionalSetting('AUDIT_WEBHOOK_CONFIG_FILE', zPath, {
     help: 'kubeconfig file with address and credentials of the webhook; unset: no webhook',
+  }),
+  webhookPolicyFile: optionalSetting('AUDIT_WEBHOOK_POLICY_FILE', zPath, {
+    help: 'audit policy that says which records go to the webhook, and how much of them; read again as any policy; unset: all',
   }),
   webhookInitialBackoffMs: setting('AUDIT_WEBHOOK_INITIAL_BACKOFF_MS', zMs, {
     help: 'pause after the first failure; each further one is half as long again, five minutes at most',
@@ -132,6 +136,9 @@ export const auditSinkSettings = {
     help: '`json`: one event a line; `legacy`: the one-line text of Kubernetes',
     default: 'json',
   }),
+  logPolicyFile: optionalSetting('AUDIT_LOG_POLICY_FILE', zPath, {
+    help: 'audit policy that says which records go to the file, and how much of them; read again as any policy; unset: all',
+  }),
   logMaxAgeDays: setting('AUDIT_LOG_MAXAGE', zCount, {
     help: 'days a rotated file is kept; 0: for ever',
     default: '366',
@@ -158,6 +165,7 @@ export const auditSinkSettings = {
     default: '10000',
   }),
   ...webhookSettings,
+  auditStrictPolicy: auditPolicySettings.auditStrictPolicy,
   ...ingestSettings,
   natsUrl: setting('NATS_URL', zText, {
     help: 'one or several `nats://host:port`, separated by commas',

@@ -13,6 +13,7 @@ import {
   requireAdmin,
 } from './mutations-fleet.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
+import { createTask, deleteTask, deleteTemplate, putTemplate, setTaskState } from './mutations-task.ts';
 import type { StoredValue } from './stored-value.ts';
 import { type Group, keepChanges, type Tx } from './transaction.ts';
 
@@ -90,6 +91,11 @@ const APPLY: {
   'token.put': putToken,
   'token.delete': deleteToken,
   'token.requireAdmin': requireAdmin,
+  'template.put': putTemplate,
+  'template.delete': deleteTemplate,
+  'task.create': createTask,
+  'task.setState': setTaskState,
+  'task.delete': deleteTask,
 };
 
 async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {

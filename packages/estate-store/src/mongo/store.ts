@@ -11,6 +11,7 @@ import * as reads from './reads.ts';
 import { INDEX } from './schema.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
+import * as tasks from './task-reads.ts';
 import { readTransaction } from './transaction.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
@@ -106,6 +107,10 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     listTokens: () => use(() => reads.listTokens(tables, limit)),
     findIdempotent: (scope) => use(() => reads.findIdempotent(tables, limit, scope, Date.now())),
     readOutbox: (count) => use(() => reads.readOutbox(tables, limit, count)),
+    getTemplate: (id) => use(() => tasks.readTemplate(tables, limit, id)),
+    listTemplates: (page) => use(() => tasks.listTemplates(tables, limit, page)),
+    getTask: (id) => use(() => tasks.readTask(tables, limit, id)),
+    listTasks: (filter, page) => use(() => tasks.listTasks(tables, limit, filter, page)),
   };
 }
 

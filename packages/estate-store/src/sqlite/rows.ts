@@ -193,6 +193,6 @@ export function writeList(items: readonly string[]): string {
   return canonicalText([...items]);
 }
 
-function readList(text: string): readonly string[] {
+export function readList(text: string): readonly string[] {
   return readValue(text) as string[];
 }

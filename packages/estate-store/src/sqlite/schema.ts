@@ -133,6 +133,34 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE tokens ADD COLUMN scoped_roles TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE tokens ADD COLUMN last_used_at_ms INTEGER;
   `,
+  `
+  CREATE TABLE templates (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    schema TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE tasks (
+    id TEXT NOT NULL PRIMARY KEY,
+    template_id TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('created', 'running', 'succeeded', 'failed', 'cancelled')),
+    minions TEXT NOT NULL,
+    collections TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    ended_at_ms INTEGER,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX tasks_by_template ON tasks (template_id, state, id);
+  CREATE INDEX tasks_by_state ON tasks (state, id);
+  `,
 ];
 
 /** The schema this program reads and writes. */

@@ -5,6 +5,7 @@ import { createReadConnection, type ReadConnection } from './read-connection.ts'
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
 import { readSnapshot } from './snapshot.ts';
+import * as tasks from './task-reads.ts';
 import { startWriter, type WriterClient } from './writer-client.ts';
 
 export type SqliteStoreOptions = {
@@ -95,6 +96,10 @@ function createReading({ read }: ReadConnection): Reading {
     listTokens: async () => read((db) => reads.listTokens(db)),
     findIdempotent: async (scope) => read((db) => reads.findIdempotent(db, scope, Date.now())),
     readOutbox: async (limit) => read((db) => reads.readOutbox(db, limit)),
+    getTemplate: async (id) => read((db) => tasks.readTemplate(db, id)),
+    listTemplates: async (page) => read((db) => tasks.listTemplates(db, page)),
+    getTask: async (id) => read((db) => tasks.readTask(db, id)),
+    listTasks: async (filter, page) => read((db) => tasks.listTasks(db, filter, page)),
   };
 }
 
