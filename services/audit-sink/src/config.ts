@@ -1,14 +1,15 @@
 import { auditPolicySettings } from '@colonnade/audit';
 import { ColonnadeError, LIMITS } from '@colonnade/contracts';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
+  logSettings,
   oneOf,
+  opsSettings,
   optionalSecretSetting,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zBytesCount,
   zCount,
@@ -167,15 +168,9 @@ export const auditSinkSettings = {
   ...webhookSettings,
   auditStrictPolicy: auditPolicySettings.auditStrictPolicy,
   ...ingestSettings,
-  natsUrl: setting('NATS_URL', zText, {
-    help: 'one or several `nats://host:port`, separated by commas',
-    default: 'nats://127.0.0.1:4222',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `audit-sink`' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
-  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
-  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8083' }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+  ...busSettings('audit-sink'),
+  ...opsSettings(8084),
+  ...logSettings,
 };
 
 export type AuditSinkConfig = ConfigOf<typeof auditSinkSettings>;

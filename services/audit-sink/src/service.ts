@@ -1,6 +1,6 @@
 import { createAuditWatch, openPolicySource } from '@colonnade/audit';
 import { createReloadingPoster } from '@colonnade/audit-webhook';
-import { type Bus, connectBus } from '@colonnade/bus';
+import { type Bus, connectService } from '@colonnade/bus';
 import {
   createHealth,
   createMetrics,
@@ -34,7 +34,7 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   const metrics = createMetrics('audit-sink');
   const events = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
-  const bus = started.use(await openBus(config, logger));
+  const bus = started.use(await connectService('audit-sink', config, logger));
   const health = createHealth();
   const { opsHost: host, opsPort: port } = config;
   const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
@@ -79,17 +79,6 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
     announce: { url: ops.url, ...(ingestUrl === undefined ? {} : { ingestUrl }) },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-function openBus(config: AuditSinkConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: 'audit-sink',
-    password: config.natsPassword.reveal(),
-    name: 'audit-sink',
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 function logBackend(config: AuditSinkConfig, bus: Bus, events: Events, filter: EventFilter | undefined) {

@@ -1,5 +1,5 @@
 import { type Auditor, openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, route } from '@colonnade/bus';
+import { type Bus, connectService, route } from '@colonnade/bus';
 import { estateRegisterMinion, kmsJwks, kmsOpenForMerger, mergerExplain } from '@colonnade/contracts';
 import { type EstateReader, openEstateReader } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
@@ -39,7 +39,7 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
   const health = createHealth();
 
   await using work = new AsyncDisposableStack();
-  const bus = work.use(await openBus(config, logger));
+  const bus = work.use(await connectService('pillar-merger', config, logger));
   const reader = work.use(await openEstateReader(placeOf(config)));
   const watch = startMasterWatch();
   const estate = createEstateCache({
@@ -70,17 +70,6 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
       await ops[Symbol.asyncDispose]();
     },
   };
-}
-
-function openBus(config: MergerConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: 'pillar-merger',
-    password: config.natsPassword.reveal(),
-    name: 'pillar-merger',
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 type BridgeParts = {
