@@ -176,7 +176,10 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
     config: { permission: open ? 'anonymous' : 'metrics:read', scope: 'none' },
     handler: async (_request, reply) => {
       const answer = await route.answer();
-      reply.code(answer.status).header('content-type', answer.contentType);
+      reply
+        .code(answer.status)
+        .header('content-type', answer.contentType)
+        .headers(answer.headers ?? {});
       return answer.body;
     },
   });
