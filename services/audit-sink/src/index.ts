@@ -1,3 +1,2 @@
-export type { EventFilter } from './backends/backend.ts';
 export { type AuditSinkConfig, auditSinkSettings, readAuditSinkConfig } from './config.ts';
 export { type AuditSink, type AuditSinkDeps, createAuditSink } from './service.ts';

@@ -1,9 +1,5 @@
-import type { ParsedEvent } from '@colonnade/audit-log';
 import type { Delivery, PullOptions, Verdict } from '@colonnade/bus';
 import type { ConsumerDefinition } from '@colonnade/contracts';
-
-/** Says which events a backend takes; those it does not take are done for it. */
-export type EventFilter = (event: ParsedEvent) => boolean;
 
 /**
  * One place audit events go to (seed 001: ProcessEvents, Run, Shutdown, String). Each has its own durable consumer, so that

@@ -9,7 +9,7 @@ import {
 } from '@colonnade/audit-webhook';
 import { type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
-import type { EventFilter } from '../backends/backend.ts';
+import { applyFilter, type EventFilter } from '../backends/filter.ts';
 import type { Bury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 
@@ -98,11 +98,12 @@ function prepare(
       lose(delivery, index, read.bytes, read.reason, read.detail);
       continue;
     }
-    if (filter !== undefined && !filter(read.event)) {
+    const taken = applyFilter(read, filter);
+    if (taken === undefined) {
       events.counted(NAME, 'filtered', 1);
       continue;
     }
-    const bytes = fitEvent(read.bytes, read.event, limits);
+    const bytes = fitEvent(taken.bytes, taken.event, limits);
     if (bytes !== undefined) items.push({ delivery, index, bytes });
     else {
       const detail = `over ${limits.maxEventBytes} bytes without its bodies`;

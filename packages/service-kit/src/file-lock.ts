@@ -8,7 +8,7 @@ const SQLITE_BUSY = 5;
 export type FileLock = Disposable;
 
 /**
- * Waits until this process is the only writer of the log. The lock is the operating system's, on a file beside the log
+ * Waits until this process is the only one that writes what the file stands for. The lock is the operating system's
  * (SQLite takes it, since Node has no call for that): it ends with the process that holds it, however that ends, so the next
  * replica takes over at once and a clock decides nothing. A process that is merely stopped keeps it, and writes nothing.
  * @returns undefined at the signal
@@ -49,5 +49,5 @@ function openDatabase(file: string): DatabaseSync {
 }
 
 function unusable(cause: unknown): ColonnadeError {
-  return new ColonnadeError('unavailable', 'the lock beside the audit log cannot be taken', { cause });
+  return new ColonnadeError('unavailable', 'the lock file cannot be locked', { cause });
 }

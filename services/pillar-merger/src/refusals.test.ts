@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuditOutcome, AuditRequest } from '@colonnade/audit';
-import type { Denial } from './bridge/handle-entry.ts';
-import { createDenials } from './denials.ts';
+import type { Refusal } from './bridge/handle-entry.ts';
+import { createRefusals } from './refusals.ts';
 
-const denial = (master = 'm1'): Denial => ({
+const refusal = (master = 'm1'): Refusal => ({
   code: 'forbidden',
   reason: 'the pillarenv is not meant for this minion',
   master,
@@ -16,14 +16,13 @@ const denial = (master = 'm1'): Denial => ({
 function createRecorder() {
   const records: (AuditRequest & AuditOutcome)[] = [];
   const state = { away: false };
-  const begin = (request: AuditRequest) => ({
-    auditID: 'x',
-    received: async () => {},
-    complete: async (outcome: AuditOutcome) => {
+  const begin = (request: AuditRequest) => {
+    const complete = async (outcome: AuditOutcome) => {
       if (state.away) throw new Error('away');
       records.push({ ...request, ...outcome });
-    },
-  });
+    };
+    return { auditID: 'x', received: async () => {}, complete, completeBatched: complete };
+  };
   return { records, state, auditor: { begin } };
 }
 
@@ -31,25 +30,25 @@ const suppressed = (record: AuditOutcome | undefined) => record?.annotations?.['
 
 test('refusals are recorded up to a rate for each master; the others are counted on a later record', async () => {
   const { records, auditor } = createRecorder();
-  const denials = createDenials({ auditor, burst: 3, perSecond: 0, onFault: () => assert.fail() });
-  for (let i = 0; i < 10; i++) await denials.record(denial());
-  await denials.record(denial('m2'));
+  const refusals = createRefusals({ auditor, burst: 3, perSecond: 0, onFault: () => assert.fail() });
+  for (let i = 0; i < 10; i++) await refusals.record(refusal());
+  await refusals.record(refusal('m2'));
   assert.deepEqual(
     records.map(({ user }) => user.username),
     ['master:m1', 'master:m1', 'master:m1', 'master:m2'],
   );
-  await denials[Symbol.asyncDispose]();
+  await refusals[Symbol.asyncDispose]();
   assert.equal(records.length, 5);
   assert.equal(suppressed(records[4]), '7');
 });
 
 test('what was only counted is told by minion and pillarenv, each once and up to a bound', async () => {
   const { records, auditor } = createRecorder();
-  const denials = createDenials({ auditor, burst: 1, perSecond: 0, onFault: () => assert.fail() });
-  await denials.record(denial());
-  for (const minionId of ['a', 'b', 'a', 'b']) await denials.record({ ...denial(), minionId });
-  for (let i = 0; i < 100; i++) await denials.record({ ...denial(), pillarenv: `task:${i}` });
-  await denials[Symbol.asyncDispose]();
+  const refusals = createRefusals({ auditor, burst: 1, perSecond: 0, onFault: () => assert.fail() });
+  await refusals.record(refusal());
+  for (const minionId of ['a', 'b', 'a', 'b']) await refusals.record({ ...refusal(), minionId });
+  for (let i = 0; i < 100; i++) await refusals.record({ ...refusal(), pillarenv: `task:${i}` });
+  await refusals[Symbol.asyncDispose]();
   assert.equal(suppressed(records[1]), '104');
   const told = records[1]?.annotations?.['colonnade/not-recorded-first']?.split('\n');
   assert.deepEqual(told?.slice(0, 3), ['a task:1', 'b task:1', 'web-1 task:0']);
@@ -59,17 +58,17 @@ test('what was only counted is told by minion and pillarenv, each once and up to
 test('a refusal that cannot be recorded is thrown, and no count is lost', async () => {
   const { records, state, auditor } = createRecorder();
   const faults: unknown[] = [];
-  const denials = createDenials({
+  const refusals = createRefusals({
     auditor,
     burst: 2,
     perSecond: 0,
     onFault: (thrown) => faults.push(thrown),
   });
   state.away = true;
-  await assert.rejects(denials.record(denial()), /away/u);
-  await assert.rejects(denials.record(denial()), /away/u);
-  await denials.record(denial());
-  await denials[Symbol.asyncDispose]();
+  await assert.rejects(refusals.record(refusal()), /away/u);
+  await assert.rejects(refusals.record(refusal()), /away/u);
+  await refusals.record(refusal());
+  await refusals[Symbol.asyncDispose]();
   assert.equal(faults.length, 1);
   assert.equal(records.length, 0);
 });

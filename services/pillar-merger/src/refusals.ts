@@ -1,13 +1,14 @@
-import { type Auditor, mergeRef } from '@colonnade/audit';
-import type { Denial } from './bridge/handle-entry.ts';
+import type { Auditor } from '@colonnade/audit';
+import { isDenial, type Refusal } from './bridge/handle-entry.ts';
+import { MAX_PILLARENV_CHARS, mergeRequest, statusOf } from './merge-record.ts';
 
 /** Puts refusals on record, so many per master that nothing is missed and the stream cannot be flooded. */
-export type Denials = AsyncDisposable & {
+export type Refusals = AsyncDisposable & {
   /** Resolves when the record is stored, or counted for a later one. @throws ColonnadeError `bus_unavailable` */
-  record(denial: Denial): Promise<void>;
+  record(refusal: Refusal): Promise<void>;
 };
 
-export type DenialsOptions = {
+export type RefusalsOptions = {
   auditor: Auditor;
   /** Records in a row, and how many come back per second. */
   burst?: number;
@@ -19,7 +20,7 @@ export type DenialsOptions = {
 
 /** Refusals that were only counted, and the first few that differ. */
 type Missed = { count: number; what: ReadonlySet<string> };
-type Budget = { tokens: number; atMs: number; missed: Missed; last: Denial };
+type Budget = { tokens: number; atMs: number; missed: Missed; last: Refusal };
 
 const NONE: Missed = { count: 0, what: new Set() };
 /** Distinct pairs of minion and pillarenv told on a later record, and characters of each. */
@@ -27,9 +28,9 @@ const MAX_TOLD = 32;
 const MAX_TOLD_CHARS = 256;
 
 /** Masters come from the estate, so this is a bound for what cannot happen. */
-const MAX_MASTERS = 10_000;
+const MAX_BUDGETS = 20_000;
 
-export function createDenials(options: DenialsOptions): Denials {
+export function createRefusals(options: RefusalsOptions): Refusals {
   const { auditor, burst = 20, perSecond = 1, flushMs = 10_000, onFault } = options;
   const budgets = new Map<string, Budget>();
 
@@ -49,19 +50,20 @@ export function createDenials(options: DenialsOptions): Denials {
   timer.unref();
 
   return {
-    async record(denial) {
-      const budget = refill(budgets.get(denial.master), denial, burst, perSecond);
-      if (budgets.size >= MAX_MASTERS) budgets.clear();
-      budgets.set(denial.master, budget);
+    async record(refusal) {
+      const key = budgetKey(refusal);
+      const budget = refill(budgets.get(key), refusal, burst, perSecond);
+      if (budgets.size >= MAX_BUDGETS) budgets.clear();
+      budgets.set(key, budget);
       if (budget.tokens < 1) {
-        budget.missed = sum(budget.missed, { count: 1, what: new Set([tellOf(denial)]) });
+        budget.missed = sum(budget.missed, { count: 1, what: new Set([tellOf(refusal)]) });
         return;
       }
       budget.tokens -= 1;
       const { missed } = budget;
       budget.missed = NONE;
       try {
-        await write(auditor, denial, missed);
+        await write(auditor, refusal, missed);
       } catch (thrown) {
         budget.missed = sum(missed, budget.missed);
         throw thrown;
@@ -74,26 +76,29 @@ export function createDenials(options: DenialsOptions): Denials {
   };
 }
 
+/** An outage that fails every merge of a master takes no room from what the master did wrong. */
+function budgetKey({ master, code }: Refusal): string {
+  return isDenial(code) ? `denied ${master}` : `failed ${master}`;
+}
+
 function sum(a: Missed, b: Missed): Missed {
   return { count: a.count + b.count, what: new Set([...a.what, ...b.what].slice(0, MAX_TOLD)) };
 }
 
 /** Who asked for what, without the code: one line. A minion id and a pillarenv hold no control characters. */
-function tellOf({ minionId, pillarenv }: Denial): string {
+function tellOf({ minionId, pillarenv }: Refusal): string {
   return `${minionId ?? '-'} ${pillarenv ?? '-'}`.slice(0, MAX_TOLD_CHARS).toWellFormed();
 }
 
-async function write(auditor: Auditor, denial: Denial, missed: Missed): Promise<void> {
-  await auditor.begin(requestOf(denial)).complete({
-    code: STATUS[denial.code],
-    reason: denial.code,
-    annotations: annotationsOf(denial, missed),
+async function write(auditor: Auditor, refusal: Refusal, missed: Missed): Promise<void> {
+  await auditor.begin(mergeRequest(refusal)).complete({
+    code: statusOf(refusal.code),
+    reason: refusal.code,
+    annotations: annotationsOf(refusal, missed),
   });
 }
 
-const STATUS = { unauthorized: 401, forbidden: 403, overloaded: 429 } as const;
-
-function refill(known: Budget | undefined, last: Denial, burst: number, perSecond: number): Budget {
+function refill(known: Budget | undefined, last: Refusal, burst: number, perSecond: number): Budget {
   const nowMs = performance.now();
   if (known === undefined) return { tokens: burst, atMs: nowMs, missed: NONE, last };
   known.tokens = Math.min(burst, known.tokens + ((nowMs - known.atMs) / 1000) * perSecond);
@@ -102,20 +107,13 @@ function refill(known: Budget | undefined, last: Denial, burst: number, perSecon
   return known;
 }
 
-function requestOf({ master, minionId }: Denial) {
-  return {
-    verb: 'get',
-    requestURI: `/bridge/${encodeURIComponent(master)}/${encodeURIComponent(minionId ?? '')}`,
-    user: { username: `master:${master}`, groups: ['colonnade:masters'] },
-    objectRef: mergeRef(master, minionId),
-  };
-}
-
 /** The pillarenv is what somebody asked for, not a secret; it is the fact a reader of the record looks for. */
-function annotationsOf({ reason, pillarenv }: Denial, missed: Missed): Record<string, string> {
+function annotationsOf({ reason, pillarenv }: Refusal, missed: Missed): Record<string, string> {
   return {
     'colonnade/reason': reason,
-    ...(pillarenv === undefined ? {} : { 'colonnade/pillarenv': pillarenv.slice(0, 1024).toWellFormed() }),
+    ...(pillarenv === undefined
+      ? {}
+      : { 'colonnade/pillarenv': pillarenv.slice(0, MAX_PILLARENV_CHARS).toWellFormed() }),
     ...(missed.count === 0
       ? {}
       : {
