@@ -28,7 +28,7 @@ export type Profiles = z.infer<typeof zProfiles>;
 const NONE: Profiles = { version: 1, current: 'default', profiles: {} };
 
 /** `$XDG_CONFIG_HOME/colonnade/profiles.json` */
-export function profilesPath(env: NodeJS.ProcessEnv): string {
+function profilesPath(env: NodeJS.ProcessEnv): string {
   const base = env.XDG_CONFIG_HOME;
   // By the XDG specification a relative path there counts for nothing.
   const dir = base && path.isAbsolute(base) ? base : path.join(homedir(), '.config');

@@ -53,7 +53,7 @@ export async function parse(
 }
 
 /** The command line as Commander knows it. */
-export function buildProgram(
+function buildProgram(
   commands: readonly Command[],
   version: string,
   chosen: (parsed: Parsed) => void,
@@ -162,7 +162,7 @@ function examplesText(command: Command): string {
 }
 
 /** An example as it is typed; a line with a pipe names the command itself. */
-export function commandLine(line: string): string {
+function commandLine(line: string): string {
   return /(?:^|[ (])colonnade /u.test(line) ? line : `${NAME} ${line}`;
 }
 

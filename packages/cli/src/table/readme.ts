@@ -3,7 +3,7 @@ import { ENVIRONMENT } from '../profile/settings.ts';
 import type { ArgumentSpec, Command } from './command.ts';
 
 /** The parts of the README that are made from the tables, by the names of their marks. */
-export function readmeParts(commands: readonly Command[]): Readonly<Record<string, string>> {
+function readmeParts(commands: readonly Command[]): Readonly<Record<string, string>> {
   const exits = Object.entries(EXIT_MEANING).map(([name, meaning]) => {
     return `| ${EXIT[name as keyof typeof EXIT]} | ${meaning} |`;
   });

@@ -61,6 +61,6 @@ export function createOutput(): Output {
 }
 
 /** Only where it is a terminal that wants colours (NO_COLOR, TERM=dumb). */
-export function bold(text: string): string {
+function bold(text: string): string {
   return styleText('bold', text, { stream: process.stdout });
 }
