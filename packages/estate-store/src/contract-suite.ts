@@ -4,6 +4,7 @@ import { testCrashes } from './contract/crash.ts';
 import { testFleet } from './contract/fleet.ts';
 import type { CreateHarness } from './contract/harness.ts';
 import { testIdempotency } from './contract/idempotency.ts';
+import { testInventories } from './contract/inventories.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -33,6 +34,7 @@ export function runEstateContract(
     testCollections(create);
     testFleet(create);
     testTasks(create);
+    testInventories(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);

@@ -23,6 +23,7 @@ import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
+import { createLifecycle } from './routes/lifecycle.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -40,8 +41,9 @@ export async function createPillarApi(
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
+  const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
-  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
+  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
@@ -56,7 +58,7 @@ export async function createPillarApi(
   );
   const app = createApp({
     store,
-    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
+    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms), lifecycle }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,

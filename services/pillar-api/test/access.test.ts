@@ -41,6 +41,10 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'GET /masters/:master/minions': ROLES,
   'GET /masters/:master/minions/:id': ROLES,
   'DELETE /masters/:master/minions/:id': ['editor', 'admin'],
+  'POST /inventories': ['editor', 'admin'],
+  'GET /inventories': ROLES,
+  'GET /masters/:master/minions/:id/inventory': ROLES,
+  'DELETE /masters/:master/minions/:id/inventory': ['editor', 'admin'],
   'POST /tokens': ['admin'],
   'GET /tokens': ['admin'],
   'DELETE /tokens/:id': ['admin'],
@@ -66,7 +70,13 @@ describe('who may do what', () => {
 
   test('the table names every route', () => {
     const nothing = undefined as never;
-    const routes = allRoutes({ estate: nothing, kms: nothing, bus: nothing, idempotency: nothing });
+    const routes = allRoutes({
+      estate: nothing,
+      kms: nothing,
+      bus: nothing,
+      idempotency: nothing,
+      lifecycle: nothing,
+    });
     const names = routes.map(({ method, url }) => `${method} ${url}`);
     assert.deepEqual([...names, 'GET /metrics'].sort(), Object.keys(ALLOWED).sort());
   });

@@ -5,6 +5,7 @@ import {
   zCollectionCreate,
   zCollectionPatch,
   zExplainQuery,
+  zInventory,
   zMasterCreate,
   zMasterTokenCreate,
   zMasterUpdate,
@@ -36,7 +37,13 @@ test('the table of settings is that of the code', () => {
 
 test('the table of routes names every route with its permission', () => {
   const nothing = undefined as never;
-  const routes = allRoutes({ estate: nothing, kms: nothing, bus: nothing, idempotency: nothing });
+  const routes = allRoutes({
+    estate: nothing,
+    kms: nothing,
+    bus: nothing,
+    idempotency: nothing,
+    lifecycle: nothing,
+  });
   const expected = routes.map(
     ({ method, url, permission }) => `| \`${method} ${url}\` | \`${permission}\` |`,
   );
@@ -67,6 +74,7 @@ test('the table of fields names every field of the bodies', () => {
     'PUT /masters/:id': zMasterUpdate,
     'POST /masters/:id/tokens': zMasterTokenCreate.unwrap(),
     'PUT /masters/:master/minions/:id': zMinionPut,
+    'POST /inventories': zInventory,
     'POST /tokens': zTokenCreate,
     'GET /explain': zExplainQuery,
   };

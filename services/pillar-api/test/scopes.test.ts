@@ -60,7 +60,13 @@ describe('roles for a part of the estate', () => {
 
   test('no route shows or changes anything outside of the scope', async () => {
     const nothing = undefined as never;
-    const routes = allRoutes({ estate: nothing, kms: nothing, bus: nothing, idempotency: nothing });
+    const routes = allRoutes({
+      estate: nothing,
+      kms: nothing,
+      bus: nothing,
+      idempotency: nothing,
+      lifecycle: nothing,
+    });
     assert.ok(routes.some(({ scope }) => scope === 'target'));
     for (const { method, url, scope } of routes) {
       const route = `${method} ${url}`;

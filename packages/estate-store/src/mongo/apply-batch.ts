@@ -2,6 +2,7 @@ import { Long, ObjectId } from 'mongodb';
 import type { ChangeKey, WriteResult } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
 import { readText, toNumber } from './documents.ts';
+import { deleteInventory, putInventory } from './inventories.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
   deleteMaster,
@@ -96,6 +97,8 @@ const APPLY: {
   'task.create': createTask,
   'task.setState': setTaskState,
   'task.delete': deleteTask,
+  'inventory.put': putInventory,
+  'inventory.delete': deleteInventory,
 };
 
 async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {

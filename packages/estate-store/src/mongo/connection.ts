@@ -13,6 +13,7 @@ import type {
   VersionDocument,
 } from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
+import type { InventoryDocument } from './inventories.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import type { TaskDocument, TemplateDocument } from './task-documents.ts';
 
@@ -47,6 +48,7 @@ export type Tables = {
   meta: Collection<ClockDocument | CopyMark>;
   templates: Collection<TemplateDocument>;
   tasks: Collection<TaskDocument>;
+  inventories: Collection<InventoryDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
@@ -64,6 +66,7 @@ export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
   meta: 'colonnade_meta',
   templates: 'colonnade_templates',
   tasks: 'colonnade_tasks',
+  inventories: 'colonnade_inventories',
 };
 
 export type Connection = AsyncDisposable & {
@@ -138,6 +141,7 @@ function openTables(db: Db): Tables {
     meta: open('meta'),
     templates: open('templates'),
     tasks: open('tasks'),
+    inventories: open('inventories'),
   };
 }
 

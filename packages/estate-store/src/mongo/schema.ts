@@ -24,6 +24,7 @@ export const INDEX = {
   writerSeen: { seen_at: 1 },
   taskTemplate: { template_id: 1, state: 1, _id: 1 },
   taskState: { state: 1, _id: 1 },
+  inventoryState: { accepted: 1, master: 1, id: 1 },
 } as const satisfies Record<string, Keys>;
 
 /** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
@@ -52,6 +53,11 @@ const TASK_INDEXES: readonly IndexPlan[] = [
   { table: 'tasks', keys: INDEX.taskState },
 ];
 
+const INVENTORY_INDEXES: readonly IndexPlan[] = [
+  { table: 'inventories', keys: INDEX.minion, options: { unique: true } },
+  { table: 'inventories', keys: INDEX.inventoryState },
+];
+
 /**
  * The migrations: entry i brings the schema from version i to i + 1. Each may be run again after it was cut short.
  * Entries are never changed once released; a new need is a new entry.
@@ -64,6 +70,10 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
   async (db) => {
     for (const table of ['templates', 'tasks'] as const) await ensureCollection(db, table);
     for (const plan of TASK_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    await ensureCollection(db, 'inventories');
+    for (const plan of INVENTORY_INDEXES) await ensureIndex(db, plan);
   },
 ];
 

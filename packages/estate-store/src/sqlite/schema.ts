@@ -161,6 +161,20 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX tasks_by_template ON tasks (template_id, state, id);
   CREATE INDEX tasks_by_state ON tasks (state, id);
   `,
+  // accepted: there is such a minion.
+  `
+  CREATE TABLE inventories (
+    master TEXT NOT NULL REFERENCES masters (id),
+    id TEXT NOT NULL,
+    facts TEXT NOT NULL,
+    received_by TEXT NOT NULL,
+    received_at_ms INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    tick INTEGER NOT NULL,
+    PRIMARY KEY (master, id)
+  ) STRICT;
+  CREATE INDEX inventories_by_state ON inventories (accepted, master, id);
+  `,
 ];
 
 /** The schema this program reads and writes. */

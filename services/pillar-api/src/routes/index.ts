@@ -5,6 +5,8 @@ import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { inventoryRoutes } from './inventories.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
 import { minionRoutes } from './minions.ts';
@@ -22,8 +24,9 @@ export function allRoutes(parts: {
   kms: Kms;
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
+  lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency } = parts;
+  const { estate, kms, bus, idempotency, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -34,7 +37,8 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-    ...minionRoutes(estate),
+    ...minionRoutes(estate, lifecycle),
+    ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     explainRoute(bus),
   ];
