@@ -34,6 +34,15 @@ export const LIMITS = {
   /** Scoped roles of one API token, and entries in each list of a scope. */
   scopedRoles: 16,
   scopeEntries: 64,
+  /** Characters of a bearer token of an OpenID Connect issuer, and of a group's name; lines of the file of their roles. */
+  oidcTokenChars: 8192,
+  oidcGroupChars: 512,
+  oidcGroupRoles: 1000,
+  /** Open streams of changes of one process of pillar-api, and of one caller. */
+  changeStreams: 256,
+  changeStreamsPerCaller: 8,
+  /** What may wait for a reader of changes that is slow, bytes; beyond that his stream ends. */
+  changeBacklogBytes: 1024 * 1024,
   /** Body of an HTTP request, bytes. */
   httpBodyBytes: 512 * 1024,
   /** Rows in one page of a list. */
@@ -75,4 +84,11 @@ export const LIMITS = {
   /** An Idempotency-Key header, characters; kept for this long, milliseconds. */
   idempotencyKeyChars: 255,
   idempotencyKeepMs: 24 * 60 * 60 * 1000,
+  /** Body of an import, bytes; one record of it (a line, or a YAML document), bytes. */
+  importBytes: 512 * 1024 * 1024,
+  importRecordBytes: 512 * 1024,
+  /** Records of an import: the switch of so many is one transaction. */
+  importRecords: 100_000,
+  /** Changes of an import that are staged at a time. */
+  importStageRows: 200,
 } as const;

@@ -4,6 +4,7 @@ import { testCrashes } from './contract/crash.ts';
 import { testFleet } from './contract/fleet.ts';
 import type { CreateHarness } from './contract/harness.ts';
 import { testIdempotency } from './contract/idempotency.ts';
+import { testImports } from './contract/imports.ts';
 import { testInventories } from './contract/inventories.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
@@ -43,6 +44,7 @@ export function runEstateContract(
     testOutbox(create);
     testRaces(create);
     testReopening(create);
+    testImports(create);
     testCrashes(create);
   });
 }

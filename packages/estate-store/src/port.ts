@@ -1,5 +1,6 @@
 import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import type { BulkStore } from './port-bulk.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
@@ -210,7 +211,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads, InventoryReads {
+export interface EstateStore extends EstateReader, TaskReads, BulkStore, InventoryReads {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;
@@ -248,7 +249,10 @@ export interface EstateStore extends EstateReader, TaskReads, InventoryReads {
   readOutbox(limit: number): Promise<readonly OutboxRow[]>;
   /** Drops rows up to and with this position, only while the fence is the lease's newest. */
   dropOutbox(upTo: { tick: number; index: number }, lease: { name: string; fence: number }): Promise<void>;
-  /** Takes or renews a lease for ttlMs; undefined while another holder has it. A new holder gets a higher fence. */
+  /**
+   * Takes or renews a lease for ttlMs; undefined while another holder has it, which is never for longer than ttlMs from
+   * the first try on, whatever the clock says. A new holder gets a higher fence.
+   */
   acquireLease(name: string, holder: string, ttlMs: number): Promise<Lease | undefined>;
   releaseLease(name: string, holder: string): Promise<void>;
 }

@@ -13,13 +13,17 @@ import {
 } from '@colonnade/service-kit';
 import { createAudit, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
+import { readOidc } from './auth/read-oidc.ts';
+import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
+import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
+import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
@@ -45,6 +49,7 @@ export async function createPillarApi(
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
+  const oidc = readOidc(config);
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -56,10 +61,13 @@ export async function createPillarApi(
         ),
     }),
   );
+  const idempotency = createIdempotency(store, kms);
+  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, lifecycle });
   const app = createApp({
-    store,
-    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms), lifecycle }),
-    opsRoutes: opsRoutes(health, metrics),
+    authenticator: { store, oidc, noteUse: createTokenUse(store) },
+    rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
+    routes,
+    opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes)],
     metricsAnonymous: config.metricsAnonymous,
     denials,
     audit,

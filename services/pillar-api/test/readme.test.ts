@@ -13,6 +13,7 @@ import {
   zPillarCreate,
   zPillarList,
   zPillarUpdate,
+  zRevocationCreate,
   zTokenCreate,
 } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
@@ -36,14 +37,7 @@ test('the table of settings is that of the code', () => {
 });
 
 test('the table of routes names every route with its permission', () => {
-  const nothing = undefined as never;
-  const routes = allRoutes({
-    estate: nothing,
-    kms: nothing,
-    bus: nothing,
-    idempotency: nothing,
-    lifecycle: nothing,
-  });
+  const routes = allRoutes({} as never);
   const expected = routes.map(
     ({ method, url, permission }) => `| \`${method} ${url}\` | \`${permission}\` |`,
   );
@@ -76,6 +70,7 @@ test('the table of fields names every field of the bodies', () => {
     'PUT /masters/:master/minions/:id': zMinionPut,
     'POST /inventories': zInventory,
     'POST /tokens': zTokenCreate,
+    'POST /revocations': zRevocationCreate,
     'GET /explain': zExplainQuery,
   };
   const told = tableOf('By hand').map((line) =>

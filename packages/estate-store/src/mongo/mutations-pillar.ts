@@ -1,4 +1,4 @@
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import { type Filter, Long } from 'mongodb';
 import type { Mutation } from '../port.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
@@ -99,9 +99,10 @@ async function hasVersions({ tables, within, appended }: Tx, pid: string): Promi
   return (await tables.versions.findOne({ pid }, within)) !== null;
 }
 
-async function checkTarget(
-  { tables, within }: Tx,
-  record: PillarCreate<StoredValue>['record'],
+/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
+export async function checkTarget(
+  { tables, within }: Pick<Tx, 'tables' | 'within'>,
+  record: ResolvedTarget,
 ): Promise<void> {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {

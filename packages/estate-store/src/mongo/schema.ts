@@ -24,6 +24,8 @@ export const INDEX = {
   writerSeen: { seen_at: 1 },
   taskTemplate: { template_id: 1, state: 1, _id: 1 },
   taskState: { state: 1, _id: 1 },
+  importRow: { import_id: 1, seq: 1 },
+  importTouched: { touched_at: 1 },
   inventoryState: { accepted: 1, master: 1, id: 1 },
 } as const satisfies Record<string, Keys>;
 
@@ -53,6 +55,11 @@ const TASK_INDEXES: readonly IndexPlan[] = [
   { table: 'tasks', keys: INDEX.taskState },
 ];
 
+const IMPORT_INDEXES: readonly IndexPlan[] = [
+  { table: 'imports', keys: INDEX.importRow, options: { unique: true } },
+  { table: 'imports', keys: INDEX.importTouched, options: { sparse: true } },
+];
+
 const INVENTORY_INDEXES: readonly IndexPlan[] = [
   { table: 'inventories', keys: INDEX.minion, options: { unique: true } },
   { table: 'inventories', keys: INDEX.inventoryState },
@@ -70,6 +77,10 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
   async (db) => {
     for (const table of ['templates', 'tasks'] as const) await ensureCollection(db, table);
     for (const plan of TASK_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    await ensureCollection(db, 'imports');
+    for (const plan of IMPORT_INDEXES) await ensureIndex(db, plan);
   },
   async (db) => {
     await ensureCollection(db, 'inventories');

@@ -3,6 +3,7 @@ import { ColonnadeError, type ROLES } from '@colonnade/contracts';
 export type Role = (typeof ROLES)[number];
 
 export const PERMISSIONS = [
+  'self:read',
   'estate:read',
   'metrics:read',
   'pillar:write',
@@ -17,7 +18,7 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-const READ = ['estate:read', 'metrics:read'] as const satisfies readonly Permission[];
+const READ = ['self:read', 'estate:read', 'metrics:read'] as const satisfies readonly Permission[];
 
 /** What each role may do; what is not listed is denied. Roles of one token add up. */
 export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {

@@ -4,7 +4,7 @@ import type { AuditPlugin } from '@colonnade/audit';
 import { type Call, ColonnadeError, type ErrorCode, LIMITS, startCall } from '@colonnade/contracts';
 import type { OpsRoute } from '@colonnade/service-kit';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { type AuthStore, authenticate, type Principal } from '../auth/authenticate.ts';
+import { type Authenticator, authenticate, type Principal } from '../auth/authenticate.ts';
 import type { DenialLimit } from '../auth/denial-limit.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import type { Events } from '../events.ts';
@@ -12,6 +12,7 @@ import { isJsonBody, parseBody } from './body.ts';
 import { limitDenials } from './deny.ts';
 import { fromHttpError } from './foreign-errors.ts';
 import { writeProblem } from './problem.ts';
+import { limitRate, type Rates } from './rates.ts';
 import type { Method, Route, Scope } from './route.ts';
 
 declare module 'fastify' {
@@ -33,11 +34,12 @@ declare module 'fastify' {
 }
 
 export type AppOptions = {
-  store: AuthStore;
+  authenticator: Authenticator;
   routes: readonly Route[];
   /** Liveness, readiness, metrics. */
   opsRoutes: readonly OpsRoute[];
   metricsAnonymous: boolean;
+  rates: Rates;
   denials: DenialLimit;
   audit: AuditPlugin;
   /** Proxies whose X-Forwarded-For counts. */
@@ -66,7 +68,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   acceptJsonOnly(app);
   addHooks(app, options);
   app.setErrorHandler(
-    options.audit.errorHandler((error, request, reply) => sendError(options, error, request, reply)),
+    options.audit.errorHandler((error, request, reply) =>
+      sendError(options, isForeignMethod(error) ? noRoute(app, request, reply) : error, request, reply),
+    ),
   );
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(app, request, reply);
@@ -83,6 +87,10 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('problemCode', undefined);
   app.addHook('onRequest', (request) => identify(options, request));
+  // Before the record begins: what is over the rate leaves none, or it could fill the stream that records go to.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.principal !== undefined) limitRate(options.rates, request.principal.rateKey, reply);
+  });
   options.audit.register(app);
   app.addHook('onRequest', async (request) => authorise(request));
   let closing = false;
@@ -131,7 +139,7 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
   request.call = startCall(options.requestBudgetMs, typeof parent === 'string' ? parent : undefined);
   if (request.routeOptions.config.permission === 'anonymous') return;
   try {
-    request.principal = await authenticate(options.store, request.headers.authorization, Date.now());
+    request.principal = await authenticate(options.authenticator, request.headers.authorization, Date.now());
   } catch (thrown) {
     request.denial = fromHttpError(thrown);
   }
@@ -170,7 +178,10 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
     config: { permission: open ? 'anonymous' : 'metrics:read', scope: 'none' },
     handler: async (_request, reply) => {
       const answer = await route.answer();
-      reply.code(answer.status).header('content-type', answer.contentType);
+      reply
+        .code(answer.status)
+        .header('content-type', answer.contentType)
+        .headers(answer.headers ?? {});
       return answer.body;
     },
   });
@@ -185,6 +196,11 @@ function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   if (allowed[0] === 'GET') allowed.splice(1, 0, 'HEAD');
   reply.header('allow', allowed.join(', '));
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
+}
+
+/** A QUERY without a body is refused by Fastify before it has looked for a route. */
+function isForeignMethod(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
 }
 
 function sendError(

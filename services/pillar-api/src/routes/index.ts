@@ -1,4 +1,5 @@
 import type { Bus } from '@colonnade/bus';
+import type { Oidc } from '../auth/oidc.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
@@ -7,6 +8,7 @@ import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
 import { minionRoutes } from './minions.ts';
@@ -15,8 +17,10 @@ import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
 import { revealRoute } from './reveal.ts';
+import { revocationRoutes } from './revocations.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
+import { whoamiRoute } from './whoami.ts';
 
 /** Every route there is; the README's table and the test of roles are checked against this list. */
 export function allRoutes(parts: {
@@ -24,9 +28,11 @@ export function allRoutes(parts: {
   kms: Kms;
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
+  oidc: Oidc | undefined;
+  rates: RateSettings;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -40,6 +46,9 @@ export function allRoutes(parts: {
     ...minionRoutes(estate, lifecycle),
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
+    ...revocationRoutes(estate, oidc),
+    whoamiRoute(),
+    limitsRoute(rates),
     explainRoute(bus),
   ];
 }

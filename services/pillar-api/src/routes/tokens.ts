@@ -12,6 +12,7 @@ import {
 import type { ApiTokenRecord, Mutation } from '@colonnade/estate-store';
 import { hashToken, type Principal } from '../auth/authenticate.ts';
 import { permissionsOf } from '../auth/permissions.ts';
+import { isRevocation } from '../auth/revocations.ts';
 import type { Estate } from '../estate.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -106,7 +107,8 @@ function listRoute(estate: Estate): Route {
     query: zPageQuery,
     response: zTokenPage,
     async handle({ query }) {
-      const { rows, next } = cutPage(await estate.store.listTokens(), pageOptions(query), (t) => t.id);
+      const all = (await estate.store.listTokens()).filter((token) => !isRevocation(token));
+      const { rows, next } = cutPage(all, pageOptions(query), (t) => t.id);
       return { status: 200, body: { items: rows.map(viewToken), next_cursor: writeCursor(next) } };
     },
   });
@@ -123,7 +125,8 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     response: zNothing,
     async handle({ principal, params, call }) {
       const token = await estate.store.getToken(params.id ?? '');
-      if (token === undefined) throw new ColonnadeError('not_found', 'there is no such token');
+      if (token === undefined || isRevocation(token))
+        throw new ColonnadeError('not_found', 'there is no such token');
       await deleteToken(estate, kms, principal, token, call);
       return { status: 204 };
     },
@@ -169,6 +172,9 @@ function endOf({ createdAtMs, expiresAtMs }: ApiTokenRecord): number {
  * request came with: others may have been made in an answer that was lost. So that one must stay.
  */
 function keepAdmin(principal: Principal, token: ApiTokenRecord): Mutation {
+  if (principal.tokenId === undefined) {
+    throw new ColonnadeError('forbidden', 'an admin token is deleted with another admin token only');
+  }
   if (token.id === principal.tokenId) {
     const how = 'make another, and delete this one with it';
     throw new ColonnadeError('conflict', `an admin token cannot delete itself: ${how}`);
