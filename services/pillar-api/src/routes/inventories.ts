@@ -34,7 +34,7 @@ export function inventoryRoutes(estate: Estate): readonly Route[] {
 }
 
 function receiveRoute(estate: Estate): Route {
-  return defineRoute({
+  const route = defineRoute({
     method: 'POST',
     url: '/inventories',
     permission: 'minion:write',
@@ -52,6 +52,7 @@ function receiveRoute(estate: Estate): Route {
       }
     },
   });
+  return { ...route, docs: { ...route.docs, body: zInventory } };
 }
 
 async function receive(estate: Estate, principal: Principal, body: Value) {
