@@ -11,7 +11,11 @@ export type ApiClient = {
   call(method: string, path: string, body?: Value, headers?: Record<string, string>): Promise<ApiAnswer>;
 };
 
-export function createApiClient(baseUrl: string, token: string): ApiClient {
+/** @param limitMs how long to wait for a whole answer; without it as long as the connection stands */
+export function createApiClient(baseUrl: string, token: string, limitMs?: number): ApiClient {
+  const unanswered = (cause: unknown): never => {
+    throw new ColonnadeError('unavailable', `pillar-api does not answer at ${baseUrl}`, { cause });
+  };
   const send: ApiClient['send'] = async (method, path, body, headers = {}) => {
     const response = await fetch(new URL(path, baseUrl), {
       method,
@@ -21,10 +25,9 @@ export function createApiClient(baseUrl: string, token: string): ApiClient {
         ...headers,
       },
       ...(body === undefined ? {} : { body: canonicalText(body) }),
-    }).catch((cause) => {
-      throw new ColonnadeError('unavailable', `pillar-api does not answer at ${baseUrl}`, { cause });
-    });
-    const bytes = new Uint8Array(await response.arrayBuffer());
+      ...(limitMs === undefined ? {} : { signal: AbortSignal.timeout(limitMs) }),
+    }).catch(unanswered);
+    const bytes = new Uint8Array(await response.arrayBuffer().catch(unanswered));
     const isJson = /^application\/(?:[a-z.+-]+\+)?json/u.test(response.headers.get('content-type') ?? '');
     const value = bytes.length > 0 && isJson ? parseValue(bytes) : undefined;
     return { status: response.status, headers: response.headers, value };
