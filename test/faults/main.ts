@@ -1,5 +1,6 @@
 // `npm run faults -- --seed N`: what Colonnade promises, held against a run full of faults.
 import { randomInt } from 'node:crypto';
+import path from 'node:path';
 import process from 'node:process';
 import { ColonnadeError } from '@colonnade/contracts';
 import { readFaultOptions, usage } from './options.ts';
@@ -32,14 +33,14 @@ async function main(args: readonly string[]): Promise<void> {
   const report = (text: string) =>
     process.stderr.write(`[${((performance.now() - startedMs) / 1000).toFixed(1).padStart(6)} s] ${text}\n`);
   const again = `npm run faults -- --seed ${options.seed} --faults ${options.faults} --store ${options.store}`;
+  const keepLogsIn = path.join('.colonnade', `faults-${options.seed}`);
   report(`seed ${options.seed}`);
-  const outcome = await runFaults({ ...options, report }).catch((thrown) => {
+  const outcome = await runFaults({ ...options, report, keepLogsIn }).catch((thrown) => {
     process.stderr.write(`again: ${again}\n`);
     throw thrown;
   });
-  process.stdout.write(
-    options.json ? `${JSON.stringify(outcome, undefined, 2)}\n` : `${describe(outcome)}\n`,
-  );
+  const { evidence: _, ...told } = outcome;
+  process.stdout.write(options.json ? `${JSON.stringify(told, undefined, 2)}\n` : `${describe(outcome)}\n`);
   if (outcome.violations.length === 0) return;
   process.stderr.write(`again: ${again}\n`);
   process.exitCode = 1;

@@ -1,9 +1,13 @@
 import { randomInt } from 'node:crypto';
+import { cp } from 'node:fs/promises';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { createRandom } from '../support/random.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { checkRun } from './checks/check-run.ts';
-import { createHistory, type History, violate } from './history.ts';
+import type { StreamedEvent } from './checks/streams.ts';
+import type { Truth } from './checks/truth.ts';
+import { createHistory, type History, type Violation, violate } from './history.ts';
 import { carryOut, watchEnd } from './inject.ts';
 import { type FaultKind, planFaults, type Step } from './schedule.ts';
 import { type StoreKind, type System, startSystem } from './system.ts';
@@ -19,8 +23,8 @@ export type RunOptions = {
   /** No new step begins after this, milliseconds. */
   limitMs: number;
   report: (text: string) => void;
-  /** Before anything is checked: what a test does to what was recorded. */
-  tamper?: (history: History) => void;
+  /** A folder for the services' logs, should a promise be broken. */
+  keepLogsIn?: string;
 };
 
 export type Outcome = {
@@ -35,7 +39,9 @@ export type Outcome = {
   refusals: Record<string, number>;
   longestRecoveryMs: number;
   seconds: number;
-  violations: readonly { kind: string; detail: string }[];
+  violations: readonly Violation[];
+  /** What was held against what. */
+  evidence: { history: History; truth: Truth; events: readonly StreamedEvent[] };
 };
 
 const WRITERS = 3;
@@ -56,9 +62,12 @@ export async function runFaults(options: RunOptions): Promise<Outcome> {
   const clients = await startClients(system, history, seed, canary);
   const done = await injectAll(options, system, history, clients.probe);
   await clients.stop();
-  options.tamper?.(history);
   report('faults done; checking');
-  const checked = await checkRun(system, history, { canary, report });
+  const { checked, truth, events } = await checkRun(system, history, { canary, report });
+  if (history.violations.length > 0 && options.keepLogsIn !== undefined) {
+    await cp(path.join(system.stack.dir, 'logs'), options.keepLogsIn, { recursive: true });
+    report(`the logs of the services: ${options.keepLogsIn}`);
+  }
   const outcomes = (wanted: string) => history.operations.filter((o) => o.outcome === wanted).length;
   const merges = history.merges.length;
   return {
@@ -67,6 +76,7 @@ export async function runFaults(options: RunOptions): Promise<Outcome> {
     refusals: Object.fromEntries([...history.refusals].sort()),
     seconds: Math.round((performance.now() - startedMs) / 1000),
     violations: history.violations,
+    evidence: { history, truth, events },
   };
 }
 

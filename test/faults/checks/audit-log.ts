@@ -30,7 +30,7 @@ export async function checkAuditLog(
 }
 
 /** Every sequence of the stream once, without a hole. */
-async function checkJournal(history: History, file: string, lastSeq: number): Promise<void> {
+export async function checkJournal(history: History, file: string, lastSeq: number): Promise<void> {
   const [, ...lines] = (await readFile(file, 'utf8')).trimEnd().split('\n');
   let seq = 0;
   for (const line of lines) {
@@ -43,7 +43,8 @@ async function checkJournal(history: History, file: string, lastSeq: number): Pr
   if (seq !== lastSeq) violate(history, 'audit log', `it ends at ${seq}, the stream at ${lastSeq}`);
 }
 
-async function checkRecords(history: History, logPath: string): Promise<number> {
+/** @returns how many lines the log has */
+export async function checkRecords(history: History, logPath: string): Promise<number> {
   const lines = (await readFile(logPath, 'utf8')).trimEnd().split('\n');
   const stages = new Map<string, number>();
   for (const line of lines) {

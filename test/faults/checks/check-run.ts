@@ -6,7 +6,7 @@ import { checkAuditLog } from './audit-log.ts';
 import { checkLinearizability } from './linearizability.ts';
 import { checkMerges } from './merges.ts';
 import { readEvents, type StreamedEvent } from './streams.ts';
-import { readTruth } from './truth.ts';
+import { readTruth, type Truth } from './truth.ts';
 import { checkEvents, checkWrites } from './writes.ts';
 
 const RELAY_LIMIT_MS = 30_000;
@@ -14,13 +14,13 @@ const RELAY_LIMIT_MS = 30_000;
 /**
  * Holds a run against what Colonnade promises: what was acknowledged is there, what was shown was true, what must not
  * be written down is nowhere. What is wrong goes into the history's violations.
- * @returns how much of what was looked at
+ * @returns how much of what was looked at, and what the estate said of itself
  */
 export async function checkRun(
   system: System,
   history: History,
   { canary, report }: { canary: string; report: (text: string) => void },
-): Promise<Record<string, number>> {
+): Promise<{ checked: Record<string, number>; truth: Truth; events: StreamedEvent[] }> {
   const events = await readAllEvents(system, history);
   const truth = await readTruth(system.directApi, history, events);
   checkWrites(history, truth);
@@ -34,7 +34,7 @@ export async function checkRun(
   report(`${checked.records} records are checked; linearizability`);
   checked.registers = await checkLinearizability(history, truth);
   checked.files = await checkLeaks(history, system.folders, canary);
-  return checked;
+  return { checked, truth, events };
 }
 
 /** When the relay has come to the last write that was acknowledged. */

@@ -39,6 +39,10 @@ export function createSender(api: ApiClient, history: History, canary: string): 
     const text = JSON.stringify(answer.value, (_, v) => (typeof v === 'bigint' ? String(v) : v)) ?? '';
     for (const trace of findTraces('an HTTP error', Buffer.from(text), [canary]))
       violate(history, 'leak', trace);
+    // Both say that no retry helps: a fault that passes by itself is neither.
+    if (code === 'internal' || code === 'misconfigured') {
+      violate(history, 'wrong refusal', `${method} ${where}: ${answer.status} ${code}, Audit-ID ${auditId}`);
+    }
     if (answer.status >= 500 || code === 'in_flight') return { ...times, outcome: 'unknown' };
     if (!REFUSED.has(answer.status)) {
       violate(history, 'wrong refusal', `${method} ${where}: ${answer.status} ${code}`);
