@@ -65,7 +65,7 @@ export function checkEvents(history: History, truth: Truth, events: readonly Str
   return events.length;
 }
 
-export function describe({ key, kind, expect, value, outcome, client, tick, call }: Operation): string {
+function describe({ key, kind, expect, value, outcome, client, tick, call }: Operation): string {
   const at = `client ${client} at ${(call / 1e6).toFixed(3)} s`;
   return `${key}: ${kind} "${expect}" -> "${value}" ${outcome}${tick === undefined ? '' : ` tick ${tick}`}, ${at}`;
 }
