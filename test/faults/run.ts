@@ -151,9 +151,9 @@ async function untilRecovered(
   recent: readonly Step[],
 ): Promise<number> {
   const startedMs = performance.now();
-  const { kms, sink, api, mergers } = system.stack;
+  const { kms, sink, hooks, api, mergers } = system.stack;
   const works = async () => {
-    for (const { name, url } of [kms, sink, api, ...mergers]) {
+    for (const { name, url } of [kms, sink, hooks, api, ...mergers]) {
       const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(5000) });
       if (!answer.ok) throw new Error(`${name}: ${await answer.text()}`);
     }

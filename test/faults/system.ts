@@ -80,7 +80,7 @@ async function start(store: StoreKind, started: AsyncDisposableStack): Promise<S
   );
   const witness = await admitWitness(stack);
   started.defer(() => witness.close());
-  for (const { name, url } of [stack.kms, stack.sink, stack.api, ...stack.mergers]) {
+  for (const { name, url } of [stack.kms, stack.sink, stack.hooks, stack.api, ...stack.mergers]) {
     await waitFor(`${name} to be ready`, async () => (await fetch(`${url}/readyz`)).ok, { limitMs: 30_000 });
   }
   const http = await link('operator-api', Number(new URL(stack.api.url).port));
@@ -101,7 +101,7 @@ async function start(store: StoreKind, started: AsyncDisposableStack): Promise<S
   };
   return {
     ...{ stack, parts, links, targets, witness, addMaster, directApi },
-    api: createApiClient(`http://127.0.0.1:${http.port}`, adminToken, HTTP_LIMIT_MS),
+    api: createApiClient(`http://127.0.0.1:${http.port}`, adminToken, { timeoutMs: HTTP_LIMIT_MS }),
     folders: [dir, ...(mongo?.server ? [path.dirname(mongo.server.logFile)] : [])],
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
@@ -137,6 +137,7 @@ function partsOf(stack: Stack, mongo: TestMongo | undefined): ReadonlyMap<string
     ['redis', stack.redis],
     ['crypto-kms', stack.kms],
     ['audit-sink', stack.sink],
+    ['hook-runner', stack.hooks],
     ['pillar-api', stack.api],
     ...stack.mergers.map((merger, i) => [`pillar-merger-${i + 1}`, merger] as const),
   ]);

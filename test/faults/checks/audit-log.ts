@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { verifyLog } from '@colonnade/audit-sink';
+import { verifyLog } from '@colonnade/audit-log';
 import { AUDIT_STREAM } from '@colonnade/contracts';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { waitFor } from '../../support/wait-for.ts';
