@@ -17,7 +17,7 @@ import { type Outcome, runFaults } from './run.ts';
 import { planFaults } from './schedule.ts';
 import type { StoreKind } from './system.ts';
 
-const FAULTS = 16;
+const FAULTS = 12;
 // COLONNADE_TEST_SEED repeats a run's schedule; every failure names its command.
 const seed = Number(process.env.COLONNADE_TEST_SEED ?? Date.now() % 1_000_000);
 const skip = skipWithoutGo() || (await skipWithout('nats', 'redis'));
