@@ -139,7 +139,7 @@ describe('the life of a minion', () => {
     test(`an inventory with ${what} is refused, changes nothing, and is an event`, async () => {
       const before = await typesOf('/inventories');
       const answer = await send('bad', facts);
-      assertProblem(answer, 400, 'bad_request');
+      assertProblem(answer, 422, 'unprocessable');
       assert.match(String(plain(answer).detail), message);
       assert.equal((await world.admin.send('GET', '/masters/east/minions/bad/inventory')).status, 404);
       const events = await waitFor('the event', async () => {
@@ -164,8 +164,8 @@ describe('the life of a minion', () => {
     assert.equal(plain(answer).code, 'unknown_master');
     const scoped = await world.scoped([{ role: 'editor', tgt_types: ['collection'] }]);
     assertProblem(await send('web-9', FACTS, scoped), 403, 'forbidden');
-    assertProblem(await send('web-9', { bad: true }, scoped), 400, 'bad_request');
-    assertProblem(await send('last', { bad: true }), 400, 'bad_request');
+    assertProblem(await send('web-9', { bad: true }, scoped), 422, 'unprocessable');
+    assertProblem(await send('last', { bad: true }), 422, 'unprocessable');
     await waitFor('the last event', async () => {
       const found = await eventsOf('/inventories');
       return String(found.at(-1)?.data.inventory).includes('"last"');

@@ -19,6 +19,7 @@ import type { Principal } from '../auth/authenticate.ts';
 import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { inventoryEvent } from '../estate-events.ts';
+import { decodeInput } from '../http/body.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { fillPage } from '../http/page.ts';
@@ -56,7 +57,7 @@ function receiveRoute(estate: Estate): Route {
 }
 
 async function receive(estate: Estate, principal: Principal, body: Value) {
-  const { master, minion_id: id, ...facts } = decodeTree(zInventory, body);
+  const { master, minion_id: id, ...facts } = decodeInput(zInventory, body);
   await requireOn(principal, 'minion:write', itself(id));
   const before = await estate.store.getInventory(master, id);
   const minion = await estate.store.getMinion(master, id);
