@@ -24,6 +24,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsDeleteReader,
   kms.kmsIssueMaster,
   kms.kmsRevokeIdentity,
+  kms.kmsListKeys,
+  kms.kmsRotateKey,
   kms.kmsJwks,
   mergerExplain,
   estateRegisterMinion,

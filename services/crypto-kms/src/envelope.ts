@@ -6,6 +6,14 @@ import { KEY_BYTES, NONCE_BYTES, readSealed, TAG_BYTES } from './enc-format.ts';
 /** The key that wraps every DEK, with its name. */
 export type Kek = { kid: string; key: KeyObject };
 
+/** The keys there are: one seals, all open. */
+export type Keys = {
+  /** @throws ColonnadeError `key_not_configured` */
+  active(): Kek;
+  /** @throws ColonnadeError `key_not_configured` when there is no key at all */
+  find(kid: string): Kek | undefined;
+};
+
 const ALGORITHM = 'aes-256-gcm';
 const OPTIONS = { authTagLength: TAG_BYTES };
 /** A value sits a few levels below the top of the message that carries it. */
@@ -16,7 +24,8 @@ const OPENED_LIMITS = { maxDepth: LIMITS.messageDepth - 8 };
  * differ. The bytes that are sealed are the canonical ones.
  * @param aad the data AAD of the pillar
  */
-export function sealValue(kek: Kek, aad: string, value: Value): Enc {
+export function sealValue(keys: Pick<Keys, 'active'>, aad: string, value: Value): Enc {
+  const kek = keys.active();
   const plaintext = canonicalBytes(value);
   try {
     return sealBytes(kek, aad, plaintext);
@@ -54,8 +63,8 @@ function sealBytes(kek: Kek, aad: string, plaintext: Uint8Array): Enc {
  * @throws ColonnadeError `value_invalid` (form), `kid_unknown`, `decrypt_failed`: which of key, nonce, AAD, ciphertext
  * or tag did not fit is not said, and not known
  */
-export function openValue(kek: Kek, aad: string, sealed: Value): Value {
-  const parts = readSealed(sealed, kek.kid);
+export function openValue(keys: Pick<Keys, 'find'>, aad: string, sealed: Value): Value {
+  const { kek, ...parts } = readSealed(sealed, keys.find);
   const dek = decrypt(kek.key, parts.wrapNonce, dekWrapAad(kek.kid, aad), parts.wrappedDek);
   try {
     const plaintext = decrypt(dek, parts.nonce, aad, parts.ciphertext);

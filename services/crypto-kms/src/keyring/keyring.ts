@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject, randomFillSync } from 'node:crypto';
 import path from 'node:path';
 import { ColonnadeError } from '@colonnade/contracts';
 import { KEY_BYTES } from '../enc-format.ts';
-import type { Kek } from '../envelope.ts';
+import type { Kek, Keys } from '../envelope.ts';
 import {
   createStateFile,
   listStateDir,
@@ -28,11 +28,7 @@ export type KeyVersion = Pick<VersionFile, 'version' | 'kid' | 'created_at_ms' |
 };
 
 /** The versions of one named key. */
-export type Keyring = {
-  /** What seals now. */
-  active(): Kek;
-  /** What opens a value that names this kid; undefined: none of ours, or destroyed. */
-  find(kid: string): Kek | undefined;
+export type Keyring = Keys & {
   versions(): readonly KeyVersion[];
   /** Of the active version, since it became so, milliseconds; undefined while a next one waits. */
   ageMs(): number | undefined;

@@ -1,8 +1,8 @@
-import { int } from '@colonnade/contracts';
+import { int, type KEY_STATES } from '@colonnade/contracts';
 import { z } from 'zod';
 import { zSealedKey } from './root-key.ts';
 
-export const zKeyName = z.string().regex(/^[a-z][a-z0-9-]{0,47}$/u, 'a key name is a–z, 0–9 and -');
+const zKeyName = z.string().regex(/^[a-z][a-z0-9-]{0,47}$/u, 'a key name is a–z, 0–9 and -');
 
 /** One version of a named key, one file: nothing but its end is ever changed. Times are milliseconds since the epoch. */
 export const zVersionFile = z.strictObject({
@@ -20,7 +20,6 @@ export const zVersionFile = z.strictObject({
 });
 export type VersionFile = z.output<typeof zVersionFile>;
 
-export const KEY_STATES = ['prepublished', 'active', 'retired', 'destroyed'] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
 /**
