@@ -16,6 +16,7 @@ import { createDenialLimit } from './auth/denial-limit.ts';
 import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
+import { startSweeping } from './bulk/sweep.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -41,6 +42,7 @@ export async function createPillarApi(
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
+  stack.use(startSweeping(store, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
@@ -61,7 +63,10 @@ export async function createPillarApi(
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
-    routes: allRoutes({ estate, kms, bus, oidc, rates: config, idempotency: createIdempotency(store, kms) }),
+    routes: allRoutes({
+      ...{ estate, kms, bus, oidc, rates: config, requestBudgetMs: config.requestBudgetMs },
+      idempotency: createIdempotency(store, kms),
+    }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { RouteAudit } from '@colonnade/audit';
 import { type Call, ColonnadeError, encodeText, LIMITS, zNothing } from '@colonnade/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -54,7 +55,14 @@ export type Route = Pick<
   'method' | 'url' | 'permission' | 'scope'
 > & {
   audit: RouteAudit;
-  run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
+  /** Media types of a body that the route reads as it arrives; see `defineStreamedRoute`. */
+  accepts?: readonly string[] | undefined;
+  run: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    principal: Principal,
+    call: Call,
+  ) => Promise<string | Readable>;
 };
 
 const zAnyParams = z.record(z.string(), z.string());
