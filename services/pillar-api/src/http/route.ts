@@ -57,6 +57,15 @@ export type Route = Pick<
   audit: RouteAudit;
   /** Media types of a body that the route reads as it arrives; see `defineStreamedRoute`. */
   accepts?: readonly string[] | undefined;
+  /** For the OpenAPI document. */
+  docs: {
+    query: z.ZodType;
+    body: z.ZodType;
+    response: z.ZodType;
+    idempotency: 'kept' | 'refused' | 'ignored';
+    /** Of an answer that is no problem. */
+    mediaType: string;
+  };
   run: (
     request: FastifyRequest,
     reply: FastifyReply,
@@ -84,6 +93,13 @@ export function defineRoute<
     permission,
     scope,
     audit: { request: body, response: spec.response, floor },
+    docs: {
+      query,
+      body,
+      response: spec.response,
+      idempotency: spec.idempotency,
+      mediaType: 'application/json',
+    },
     async run(request, reply, principal, call) {
       const parsed = request.body as ParsedBody | undefined;
       if (parsed === undefined && !body.safeParse(undefined).success) {

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { type BULK_MEDIA_TYPES, type Call, ColonnadeError, encodeText } from '@colonnade/contracts';
+import { type BULK_MEDIA_TYPES, type Call, ColonnadeError, encodeText, zNothing } from '@colonnade/contracts';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import type { Principal } from '../auth/authenticate.ts';
@@ -42,6 +42,10 @@ export function defineStreamedRoute<Q extends z.ZodType, R extends z.ZodType>(
     ...{ method, url, permission, scope, accepts },
     // What an import says of values is no record of the estate: events and versions are.
     audit: {},
+    docs: {
+      ...{ query: spec.query, body: zNothing, response: spec.response, idempotency: 'ignored' },
+      mediaType: 'application/json',
+    },
     async run(request, reply, principal, call) {
       const query = decodeInput(spec.query, request.query);
       const answer = await spec
