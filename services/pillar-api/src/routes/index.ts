@@ -8,6 +8,8 @@ import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { importRoute } from './import.ts';
+import { inventoryRoutes } from './inventories.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
@@ -33,8 +35,9 @@ export function allRoutes(parts: {
   rates: RateSettings;
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
+  lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -48,7 +51,8 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-    ...minionRoutes(estate),
+    ...minionRoutes(estate, lifecycle),
+    ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     whoamiRoute(),
