@@ -11,6 +11,8 @@ import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { explain } from './commands/explain.ts';
 import { history } from './commands/history.ts';
+import { keyList } from './commands/key/list.ts';
+import { keyRotate } from './commands/key/rotate.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -91,6 +93,8 @@ export const COMMANDS: readonly Command[] = [
   profileDelete,
   profileList,
   profileUse,
+  keyList,
+  keyRotate,
   revocationCreate,
   revocationDelete,
   revocationList,

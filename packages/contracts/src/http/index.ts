@@ -3,6 +3,7 @@ export * from './common.ts';
 export * from './explain.ts';
 export * from './import.ts';
 export * from './inventories.ts';
+export * from './keys.ts';
 export * from './limits.ts';
 export * from './masters.ts';
 export * from './pillars.ts';

@@ -262,6 +262,13 @@ const ACCESS: readonly Example[] = [
     params: { id: '$revocation_token' },
     status: 204,
   },
+  { route: 'GET /keys', summary: 'The versions of the keys pillars are sealed with; pages', status: 200 },
+  {
+    route: 'POST /keys/:name/rotate',
+    summary: 'Makes the next version of a key; it seals when every replica of crypto-kms knows it',
+    params: { name: 'pillars' },
+    status: 201,
+  },
   { route: 'GET /whoami', summary: 'Who the token belongs to, its roles and permissions', status: 200 },
   { route: 'GET /limits', summary: 'Every limit there is, and the rates', status: 200 },
 ];

@@ -9,6 +9,7 @@ import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
+import { keyRoutes } from './keys.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
@@ -55,6 +56,7 @@ export function allRoutes(parts: {
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
+    ...keyRoutes(kms),
     whoamiRoute(),
     limitsRoute(rates),
     explainRoute(bus),
