@@ -121,6 +121,10 @@ export const settings = {
     default: '5000',
     help: 'Time a request may spend waiting for other services, milliseconds',
   }),
+  changesPollMs: setting('CHANGES_POLL_MS', zMsFrom(10), {
+    default: '500',
+    help: 'How often readers of /changes hear what other processes wrote, milliseconds',
+  }),
   relayPollMs: setting('RELAY_POLL_MS', zMsFrom(10), {
     default: '250',
     help: 'How often the relay looks for events that other processes wrote, milliseconds',

@@ -16,6 +16,7 @@ import { createDenialLimit } from './auth/denial-limit.ts';
 import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
+import { createChanges } from './changes/changes.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -42,7 +43,11 @@ export async function createPillarApi(
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
-  const estate = createEstate(store, relay.wake);
+  const changes = createChanges({ store, pollMs: config.changesPollMs, failed: events.changesFailed });
+  const estate = createEstate(store, () => {
+    relay.wake();
+    changes.wake();
+  });
   const kms = createKms(bus);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
@@ -60,7 +65,7 @@ export async function createPillarApi(
     }),
   );
   const idempotency = createIdempotency(store, kms);
-  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency });
+  const routes = allRoutes({ estate, kms, bus, oidc, changes, rates: config, idempotency });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
@@ -74,6 +79,8 @@ export async function createPillarApi(
     requestBudgetMs: config.requestBudgetMs,
   });
   stack.defer(() => app.close());
+  // Before the app: it waits for open answers to end.
+  stack.use(changes);
   const url = await app.listen({ host: config.httpHost, port: config.httpPort });
   stack.defer(() => health.setDraining());
   const owned = stack.move();

@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { RouteAudit } from '@colonnade/audit';
 import { type Call, ColonnadeError, encodeText, LIMITS, zNothing } from '@colonnade/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -63,7 +64,12 @@ export type Route = Pick<
     /** Of an answer that is no problem. */
     mediaType: string;
   };
-  run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
+  run: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    principal: Principal,
+    call: Call,
+  ) => Promise<string | Readable>;
 };
 
 const zAnyParams = z.record(z.string(), z.string());

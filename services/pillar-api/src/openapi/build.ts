@@ -115,6 +115,9 @@ function parametersOf({ url, docs }: Route, example: Example | undefined): Json[
     headers.push(header('If-None-Match', '`*`: makes what is not there yet.'));
   if (docs.idempotency === 'kept')
     headers.push(header('Idempotency-Key', 'The same answer to the same request.'));
+  if (docs.mediaType === 'text/event-stream') {
+    headers.push(header('Last-Event-ID', 'Goes on after this event.'));
+  }
   return [...inPath, ...inQuery, ...headers];
 }
 

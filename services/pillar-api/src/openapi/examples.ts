@@ -204,6 +204,12 @@ const ACCESS: readonly Example[] = [
     params: { id: '$revocation_token' },
     status: 204,
   },
+  {
+    route: 'GET /changes',
+    summary: 'Server-sent events of what changes; Last-Event-ID goes on where a stream ended',
+    query: { once: 'true' },
+    status: 200,
+  },
   { route: 'GET /whoami', summary: 'Who the token belongs to, its roles and permissions', status: 200 },
   { route: 'GET /limits', summary: 'Every limit there is, and the rates', status: 200 },
 ];

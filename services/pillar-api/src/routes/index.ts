@@ -1,9 +1,11 @@
 import type { Bus } from '@colonnade/bus';
 import type { Oidc } from '../auth/oidc.ts';
+import type { Changes } from '../changes/changes.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
+import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
@@ -27,9 +29,10 @@ export function allRoutes(parts: {
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
   oidc: Oidc | undefined;
+  changes: Changes;
   rates: RateSettings;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, changes } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -43,6 +46,7 @@ export function allRoutes(parts: {
     ...minionRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
+    changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
     explainRoute(bus),
