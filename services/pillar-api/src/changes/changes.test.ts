@@ -8,7 +8,7 @@ import { createChanges } from './changes.ts';
 
 const snapshot: EstateSnapshot = {
   ...{ clock: { incarnation: 'life', tick: 7 }, changed: [], scopes: new Map(), collections: undefined },
-  ...{ masters: new Map(), minions: new Map() },
+  ...{ masters: new Map(), minions: new Map(), tasks: new Map() },
 };
 
 function caller(renew: () => Promise<Principal>): Principal {
@@ -30,7 +30,10 @@ test('a stream ends when the token it was opened with is gone', async () => {
   const body = await changes.open(caller(renew), undefined);
   const all = text(body);
   isGone = true;
-  assert.match(await all, /^id: life\.7\nevent: ready[^]*event: end\ndata: \{"code":"unauthorized"\}\n\n$/u);
+  assert.match(
+    await all,
+    /^id: life\.7\nevent: ready[\s\S]*event: end\ndata: \{"code":"unauthorized"\}\n\n$/u,
+  );
 });
 
 test('a store that is away refuses a new stream and keeps no place for it', async () => {

@@ -82,6 +82,7 @@ export function createChanges(options: {
         for (const change of heard) tell(reader, change);
         return stream.body;
       } catch (thrown) {
+        readers.delete(reader);
         stream.body.destroy();
         throw thrown;
       }
