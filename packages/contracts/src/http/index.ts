@@ -2,6 +2,7 @@ export * from './changes.ts';
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';
+export * from './inventories.ts';
 export * from './limits.ts';
 export * from './masters.ts';
 export * from './pillars.ts';

@@ -8,6 +8,8 @@ import type { Kms } from '../kms.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { inventoryRoutes } from './inventories.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
@@ -31,8 +33,9 @@ export function allRoutes(parts: {
   oidc: Oidc | undefined;
   changes: Changes;
   rates: RateSettings;
+  lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, changes } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, changes, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -43,7 +46,8 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-    ...minionRoutes(estate),
+    ...minionRoutes(estate, lifecycle),
+    ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     changesRoute(changes),
