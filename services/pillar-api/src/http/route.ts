@@ -55,6 +55,8 @@ export type Route = Pick<
   'method' | 'url' | 'permission' | 'scope'
 > & {
   audit: RouteAudit;
+  /** Media types of a body that the route reads as it arrives; see `defineStreamedRoute`. */
+  accepts?: readonly string[] | undefined;
   /** For the OpenAPI document. */
   docs: {
     query: z.ZodType;
