@@ -24,13 +24,20 @@ export function mayDropOld(facts: TrustFacts): boolean {
  * @param present the node's file, empty: there is none
  */
 export function bundleFor(facts: TrustFacts, present: string): NodeBundle {
-  const text = mayDropOld(facts) ? joinBundles(facts.source, '') : bundleDuringChange(facts.source, present);
+  const text = mayDropOld(facts)
+    ? bundleAfterwards(facts.source, present)
+    : bundleDuringChange(facts.source, present);
   return { text, hash: hashOf(text) };
 }
 
 /** A file that already trusts the new CA is left as it is: every other text would cost a restart. */
 function bundleDuringChange(source: string, present: string): string {
   return bundleHolds(present, source) ? present : joinBundles(source, present);
+}
+
+function bundleAfterwards(source: string, present: string): string {
+  const same = bundleHolds(present, source) && bundleHolds(source, present);
+  return same ? present : joinBundles(source, '');
 }
 
 /** When the old CAs are next to be dropped, milliseconds since 1970; undefined: nothing is waited for. */
