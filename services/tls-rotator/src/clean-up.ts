@@ -16,13 +16,8 @@ export async function cleanUp(ingress: IngressTls, deps: ReconcileDeps): Promise
   if (!metadata.finalizers?.includes(FINALIZER)) return deps.resyncMs;
   const spec = readable(ingress, deps);
   if (spec?.apiServerOIDC.enabled) {
-    const job = {
-      ingress,
-      oidc: spec.apiServerOIDC,
-      source: undefined,
-      servedSinceMs: undefined,
-      finishOnly: true,
-    };
+    const nobody = { source: undefined, servedSinceMs: undefined, onProgress: async () => {} };
+    const job = { ingress, oidc: spec.apiServerOIDC, ...nobody, finishOnly: true };
     const { unfinished, againMs } = await deps.roller.roll({
       ...job,
       status: (ingress.status ?? {}) as Status,
