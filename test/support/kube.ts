@@ -59,7 +59,8 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   started.defer(() => apiserver[Symbol.asyncDispose]());
   const url = `https://127.0.0.1:${port}`;
   const certificate = path.join(dir, 'pki', 'apiserver.crt');
-  const call: Kube['call'] = (method, where, how = {}) => send(`${url}${where}`, certificate, method, how);
+  const call: Kube['call'] = (method, where, how = {}) =>
+    sendToKube(`${url}${where}`, certificate, method, how);
   const untilReady = () =>
     waitFor(
       'the API server',
@@ -79,7 +80,8 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     call,
     stopApiserver: async () => void (await apiserver.stop(60_000)),
     async restartApiserver() {
-      await apiserver.stop(60_000);
+      // With a watch open it would take its minute.
+      await apiserver.stop(1000);
       apiserver = await launch();
       await untilReady();
     },
@@ -152,7 +154,8 @@ async function apiserverFlags(
   ];
 }
 
-async function send(
+/** One request to an API server whose certificate, or its authority, is in a file. */
+export async function sendToKube(
   url: string,
   certificate: string,
   method: string,

@@ -83,7 +83,9 @@ processes() {
   up=$(uptime_ms)
   boot=$(boot_id)
   for status in /proc/[0-9]*/stat; do
-    [ "$(cat "${status%/stat}/comm" 2>/dev/null)" = kube-apiserver ] || continue
+    # Built in, for there may be hundreds of them.
+    { IFS= read -r comm <"${status%/stat}/comm"; } 2>/dev/null || continue
+    [ "$comm" = kube-apiserver ] || continue
     # The name may hold spaces and brackets: what comes after the last one is numbers.
     numbers=$(sed 's/.*) //' "$status" 2>/dev/null) || continue
     state=${numbers%% *}
