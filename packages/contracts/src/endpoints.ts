@@ -9,6 +9,7 @@ export const BUS_USERS = [
   'crypto-kms',
   'audit-sink',
   'tls-rotator',
+  'hook-runner',
   'operator',
   'provisioner',
 ] as const;

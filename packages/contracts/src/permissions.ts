@@ -9,6 +9,7 @@ import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
+import { hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerExplain } from './merger.ts';
 import { TLS_EVENTS_SUBJECTS } from './tls.ts';
@@ -27,10 +28,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsJwks,
   mergerExplain,
   estateRegisterMinion,
+  hooksRun,
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
-const SERVICES: ReadonlySet<BusUser> = new Set(['pillar-api', 'pillar-merger', 'crypto-kms']);
+export const SERVICES: ReadonlySet<BusUser> = new Set([
+  'pillar-api',
+  'pillar-merger',
+  'crypto-kms',
+  'hook-runner',
+]);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };
@@ -72,12 +79,15 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     infoOf(AUDIT_STREAM),
   ],
   'tls-rotator': [TLS_EVENTS_SUBJECTS, auditSubject('tls-rotator')],
+  'hook-runner': [auditSubject('hook-runner'), infoOf(EVENTS_STREAM)],
   // Reading the anchors is what `verify` stands on; they hold hashes, no records.
   operator: [
     '$SRV.>',
     '$JS.API.STREAM.NAMES',
     '$JS.API.STREAM.LIST',
     ...STREAMS.map(infoOf),
+    // How far each reader is behind; that gives no right to read.
+    ...CONSUMERS.map(({ stream, durable }) => `$JS.API.CONSUMER.INFO.${stream}.${durable}`),
     `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
   ],
   provisioner: [

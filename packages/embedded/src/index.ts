@@ -1,4 +1,4 @@
-export { type ApiAnswer, type ApiClient, createApiClient } from './api-client.ts';
+export { type ApiAnswer, type ApiClient, createApiClient } from '@colonnade/api-client';
 export {
   type AskBridge,
   type BridgeClient,

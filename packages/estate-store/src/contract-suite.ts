@@ -4,6 +4,7 @@ import { testCrashes } from './contract/crash.ts';
 import { testFleet } from './contract/fleet.ts';
 import type { CreateHarness } from './contract/harness.ts';
 import { testIdempotency } from './contract/idempotency.ts';
+import { testImports } from './contract/imports.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -12,6 +13,7 @@ import { testRaces } from './contract/races.ts';
 import { testRefusals } from './contract/refusals.ts';
 import { testReopening } from './contract/reopening.ts';
 import { testSnapshots } from './contract/snapshots.ts';
+import { testTasks } from './contract/tasks.ts';
 import { testValues } from './contract/values.ts';
 
 export { runContractWriter } from './contract/crash-writer.ts';
@@ -31,6 +33,7 @@ export function runEstateContract(
     testPurging(create);
     testCollections(create);
     testFleet(create);
+    testTasks(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);
@@ -39,6 +42,7 @@ export function runEstateContract(
     testOutbox(create);
     testRaces(create);
     testReopening(create);
+    testImports(create);
     testCrashes(create);
   });
 }

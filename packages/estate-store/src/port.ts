@@ -1,5 +1,7 @@
-import type { TgtType } from '@colonnade/contracts';
+import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import type { BulkStore } from './port-bulk.ts';
+import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
  * The port of the estate. One writer (pillar-api), any number of readers (pillar-merger). Every write is a batch of
@@ -68,9 +70,14 @@ export type ApiTokenRecord = {
   /** Hex SHA-256 of the whole token; the token has 256 random bits, so no salt is needed. */
   hash: string;
   sub: string;
+  /** For the whole estate. */
   roles: readonly Role[];
+  /** For parts of it. */
+  scopedRoles: readonly ScopedRole[];
   createdAtMs: number;
   expiresAtMs: number | undefined;
+  /** Written now and then, outside of the clock: see `noteTokenUse`. */
+  lastUsedAtMs: number | undefined;
   tick: number;
 };
 
@@ -105,7 +112,8 @@ export type Mutation =
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
-  | { kind: 'token.requireAdmin'; id: string };
+  | { kind: 'token.requireAdmin'; id: string }
+  | TaskMutation;
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };
@@ -162,6 +170,7 @@ export type EstateQuery = {
   collections: boolean;
   masters: readonly string[];
   minions: readonly { master: string; id: string }[];
+  tasks?: readonly string[];
 };
 
 /** One consistent snapshot: the clock, what changed since, and the rows asked for, all from the same moment. */
@@ -174,6 +183,7 @@ export type EstateSnapshot = {
   masters: ReadonlyMap<string, MasterRecord | undefined>;
   /** By `${master}/${id}`. */
   minions: ReadonlyMap<string, MinionRecord | undefined>;
+  tasks: ReadonlyMap<string, TaskRecord | undefined>;
 };
 
 export type PillarFilter = {
@@ -199,7 +209,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader {
+export interface EstateStore extends EstateReader, TaskReads, BulkStore {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;
@@ -227,12 +237,20 @@ export interface EstateStore extends EstateReader {
   ): Promise<Page<MinionRecord>>;
   getToken(id: string): Promise<ApiTokenRecord | undefined>;
   listTokens(): Promise<readonly ApiTokenRecord[]>;
+  /**
+   * Notes when a token was used last, never an earlier time than is noted. No change of the estate: the clock and the
+   * token's tick stay. Of a token that is gone nothing is noted.
+   */
+  noteTokenUse(id: string, atMs: number): Promise<void>;
   findIdempotent(scope: string): Promise<{ fingerprint: string; response: Value; tick: number } | undefined>;
   /** Oldest first, at most `limit`. */
   readOutbox(limit: number): Promise<readonly OutboxRow[]>;
   /** Drops rows up to and with this position, only while the fence is the lease's newest. */
   dropOutbox(upTo: { tick: number; index: number }, lease: { name: string; fence: number }): Promise<void>;
-  /** Takes or renews a lease for ttlMs; undefined while another holder has it. A new holder gets a higher fence. */
+  /**
+   * Takes or renews a lease for ttlMs; undefined while another holder has it, which is never for longer than ttlMs from
+   * the first try on, whatever the clock says. A new holder gets a higher fence.
+   */
   acquireLease(name: string, holder: string, ttlMs: number): Promise<Lease | undefined>;
   releaseLease(name: string, holder: string): Promise<void>;
 }

@@ -22,6 +22,7 @@ import {
   openSqliteReader,
   openSqliteStore,
 } from '@colonnade/estate-store';
+import { SCHEMA_VERSION } from '../src/sqlite/schema.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -100,7 +101,7 @@ describe('the estate file', () => {
     assert.deepEqual(db.prepare('PRAGMA foreign_key_check').all(), []);
     assert.deepEqual(
       { ...db.prepare('SELECT schema_version, tick FROM meta').get() },
-      { schema_version: 2, tick: 0 },
+      { schema_version: SCHEMA_VERSION, tick: 0 },
     );
     db.close();
   });
@@ -118,7 +119,11 @@ describe('the estate file', () => {
     db.exec('UPDATE meta SET schema_version = 99');
     db.close();
     const reader = await openSqliteReader({ path });
-    await assertRefused(openSqliteStore({ path }), 'misconfigured', /schema 99, this program knows up to 2/u);
+    await assertRefused(
+      openSqliteStore({ path }),
+      'misconfigured',
+      new RegExp(`schema 99, this program knows up to ${SCHEMA_VERSION}`, 'u'),
+    );
     await assertRefused(openSqliteStore({ path, newIncarnation: true }), 'misconfigured', /schema 99/u);
     await assertRefused(look(reader), 'misconfigured', /schema 99/u);
     await reader[Symbol.asyncDispose]();

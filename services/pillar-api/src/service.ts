@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, type Route } from '@colonnade/bus';
+import { type Bus, connectService, type Route } from '@colonnade/bus';
 import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
 import {
@@ -13,13 +13,17 @@ import {
 } from '@colonnade/service-kit';
 import { createAudit, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
+import { readOidc } from './auth/read-oidc.ts';
+import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
+import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
+import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
@@ -36,13 +40,14 @@ export async function createPillarApi(
   const events = createEvents(logger, metrics);
   const store = stack.use(await openEstateStore(placeOf(config), { newIncarnation: config.storeRestored }));
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
-  const bus = stack.use(await connect(config, logger));
+  const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
+  const oidc = readOidc(config);
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -54,10 +59,13 @@ export async function createPillarApi(
         ),
     }),
   );
+  const idempotency = createIdempotency(store, kms);
+  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency });
   const app = createApp({
-    store,
-    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
-    opsRoutes: opsRoutes(health, metrics),
+    authenticator: { store, oidc, noteUse: createTokenUse(store) },
+    rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
+    routes,
+    opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes)],
     metricsAnonymous: config.metricsAnonymous,
     denials,
     audit,
@@ -70,17 +78,6 @@ export async function createPillarApi(
   stack.defer(() => health.setDraining());
   const owned = stack.move();
   return { url, announce: { url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-function connect(config: PillarApiConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: SERVICE.name,
-    password: config.natsPassword.reveal(),
-    name: SERVICE.name,
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, events: Events): Relay {

@@ -13,7 +13,9 @@ import type {
   VersionDocument,
 } from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
+import type { ImportDocument } from './imports.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
+import type { TaskDocument, TemplateDocument } from './task-documents.ts';
 
 /** The one document of this collection that counts: the clock, with the version of the schema. */
 export type ClockDocument = {
@@ -44,6 +46,10 @@ export type Tables = {
   leases: Collection<LeaseDocument>;
   writers: Collection<WriterDocument>;
   meta: Collection<ClockDocument | CopyMark>;
+  templates: Collection<TemplateDocument>;
+  tasks: Collection<TaskDocument>;
+  /** Staged changes; read with `exact`, since they hold values. */
+  imports: Collection<ImportDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
@@ -59,6 +65,9 @@ export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
   leases: 'colonnade_leases',
   writers: 'colonnade_writers',
   meta: 'colonnade_meta',
+  templates: 'colonnade_templates',
+  tasks: 'colonnade_tasks',
+  imports: 'colonnade_imports',
 };
 
 export type Connection = AsyncDisposable & {
@@ -131,6 +140,9 @@ function openTables(db: Db): Tables {
     leases: open('leases'),
     writers: open('writers'),
     meta: open('meta'),
+    templates: open('templates'),
+    tasks: open('tasks'),
+    imports: db.collection(TABLE_NAMES.imports, exact),
   };
 }
 

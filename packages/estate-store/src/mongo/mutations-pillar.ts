@@ -1,4 +1,4 @@
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import { type Filter, Long } from 'mongodb';
 import type { Mutation } from '../port.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
@@ -10,6 +10,7 @@ import {
   neededTarget,
   twinExists,
 } from '../rules/pillar-target.ts';
+import { checkTaskTarget, checkTemplateTarget } from '../rules/task.ts';
 import { fromPillar, minionKey, type PillarDocument, toNumber, type VersionDocument } from './documents.ts';
 import { brokenKey } from './errors.ts';
 import { INDEX } from './schema.ts';
@@ -98,9 +99,10 @@ async function hasVersions({ tables, within, appended }: Tx, pid: string): Promi
   return (await tables.versions.findOne({ pid }, within)) !== null;
 }
 
-async function checkTarget(
-  { tables, within }: Tx,
-  record: PillarCreate<StoredValue>['record'],
+/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
+export async function checkTarget(
+  { tables, within }: Pick<Tx, 'tables' | 'within'>,
+  record: ResolvedTarget,
 ): Promise<void> {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {
@@ -110,5 +112,11 @@ async function checkTarget(
   if (target?.kind === 'minion') {
     const found = await tables.minions.findOne({ _id: minionKey(target.master, target.id) }, within);
     checkMinionTarget(found !== null);
+  }
+  if (target?.kind === 'task') {
+    checkTaskTarget(record, (await tables.tasks.findOne({ _id: target.id }, within)) ?? undefined);
+  }
+  if (target?.kind === 'task_tpl') {
+    checkTemplateTarget(record, (await tables.templates.findOne({ _id: target.id }, within)) !== null);
   }
 }

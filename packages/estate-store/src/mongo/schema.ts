@@ -22,6 +22,10 @@ export const INDEX = {
   outbox: { tick: 1, index: 1 },
   answerExpiry: { expires_at: 1 },
   writerSeen: { seen_at: 1 },
+  taskTemplate: { template_id: 1, state: 1, _id: 1 },
+  taskState: { state: 1, _id: 1 },
+  importRow: { import_id: 1, seq: 1 },
+  importTouched: { touched_at: 1 },
 } as const satisfies Record<string, Keys>;
 
 /** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
@@ -45,6 +49,16 @@ const FIRST_INDEXES: readonly IndexPlan[] = [
   { table: 'writers', keys: INDEX.writerSeen, options: { expireAfterSeconds: WRITER_KEPT_S } },
 ];
 
+const TASK_INDEXES: readonly IndexPlan[] = [
+  { table: 'tasks', keys: INDEX.taskTemplate },
+  { table: 'tasks', keys: INDEX.taskState },
+];
+
+const IMPORT_INDEXES: readonly IndexPlan[] = [
+  { table: 'imports', keys: INDEX.importRow, options: { unique: true } },
+  { table: 'imports', keys: INDEX.importTouched, options: { sparse: true } },
+];
+
 /**
  * The migrations: entry i brings the schema from version i to i + 1. Each may be run again after it was cut short.
  * Entries are never changed once released; a new need is a new entry.
@@ -53,6 +67,14 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
   async (db) => {
     for (const table of Object.keys(TABLE_NAMES) as (keyof Tables)[]) await ensureCollection(db, table);
     for (const plan of FIRST_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    for (const table of ['templates', 'tasks'] as const) await ensureCollection(db, table);
+    for (const plan of TASK_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    await ensureCollection(db, 'imports');
+    for (const plan of IMPORT_INDEXES) await ensureIndex(db, plan);
   },
 ];
 

@@ -6,14 +6,21 @@ import type { IdempotencyDraft, Mutation, WriteBatch } from '../port.ts';
 
 type With<V, T> = Omit<T, 'value'> & { value: V };
 type PillarDraft = Extract<Mutation, { kind: 'pillar.create' }>['record'];
+type TemplatePut = Extract<Mutation, { kind: 'template.put' }>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
 export type PillarUpdate<V> = With<V, Extract<Mutation, { kind: 'pillar.update' }>>;
 
+/** The schema as canonical text: nobody searches in it. */
+export type PackedTemplatePut = Omit<TemplatePut, 'record'> & {
+  record: Omit<TemplatePut['record'], 'schema'> & { schema: string };
+};
+
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
-  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' }>;
+  | PackedTemplatePut
+  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' | 'template.put' }>;
 
 export type PackedBatch<V> = {
   mutations: readonly PackedMutation<V>[];
@@ -40,6 +47,9 @@ export function packBatch<V>(batch: WriteBatch, packPillarValue: (value: Value) 
 
 function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedMutation<V> {
   if (mutation.kind === 'pillar.update') return { ...mutation, value: pack(mutation.value) };
+  if (mutation.kind === 'template.put') {
+    return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
+  }
   if (mutation.kind !== 'pillar.create') return mutation;
   return { kind: mutation.kind, record: { ...mutation.record, value: pack(mutation.record.value) } };
 }

@@ -1,5 +1,6 @@
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
+import type { TaskState } from '../port-tasks.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
 import {
@@ -9,6 +10,7 @@ import {
   neededTarget,
   twinExists,
 } from '../rules/pillar-target.ts';
+import { checkTaskTarget, checkTemplateTarget } from '../rules/task.ts';
 import { PILLAR_FIELDS, type PillarRow } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
@@ -96,7 +98,8 @@ function isPidUsed({ db }: Tx, pid: string): boolean {
   );
 }
 
-function checkTarget({ db }: Tx, record: PillarCreate<string>['record']): void {
+/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
+export function checkTarget({ db }: Pick<Tx, 'db'>, record: ResolvedTarget): void {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {
     const sql = 'SELECT owner FROM collections WHERE id = ?';
@@ -106,5 +109,11 @@ function checkTarget({ db }: Tx, record: PillarCreate<string>['record']): void {
     checkMinionTarget(
       hasRow(db, 'SELECT 1 FROM minions WHERE master = ? AND id = ?', target.master, target.id),
     );
+  }
+  if (target?.kind === 'task') {
+    checkTaskTarget(record, db.get<{ state: TaskState }>('SELECT state FROM tasks WHERE id = ?', target.id));
+  }
+  if (target?.kind === 'task_tpl') {
+    checkTemplateTarget(record, hasRow(db, 'SELECT 1 FROM templates WHERE id = ?', target.id));
   }
 }

@@ -128,6 +128,62 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE pillar_versions ADD COLUMN purged INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE meta ADD COLUMN purge_tick INTEGER NOT NULL DEFAULT 0;
   `,
+  // scoped_roles: a JSON list.
+  `
+  ALTER TABLE tokens ADD COLUMN scoped_roles TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE tokens ADD COLUMN last_used_at_ms INTEGER;
+  `,
+  `
+  CREATE TABLE templates (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    schema TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE tasks (
+    id TEXT NOT NULL PRIMARY KEY,
+    template_id TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('created', 'running', 'succeeded', 'failed', 'cancelled')),
+    minions TEXT NOT NULL,
+    collections TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    ended_at_ms INTEGER,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX tasks_by_template ON tasks (template_id, state, id);
+  CREATE INDEX tasks_by_state ON tasks (state, id);
+  `,
+  // Imports: staged until they are applied in one transaction. Nothing reads these tables but the switch.
+  `
+  CREATE TABLE imports (
+    id TEXT NOT NULL PRIMARY KEY,
+    touched_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE import_rows (
+    import_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    pid TEXT,
+    tgt_type TEXT,
+    tgt_id TEXT,
+    name TEXT,
+    pillarenv TEXT,
+    value TEXT,
+    is_secret INTEGER,
+    expect_tick INTEGER,
+    body TEXT,
+    PRIMARY KEY (import_id, seq)
+  ) STRICT;
+  `,
 ];
 
 /** The schema this program reads and writes. */

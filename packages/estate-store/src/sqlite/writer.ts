@@ -2,10 +2,12 @@ import { ColonnadeError } from '@colonnade/contracts';
 import { applyBatch } from './apply-batch.ts';
 import { createEstateFile, type Db, openConnection } from './connection.ts';
 import { packError, toStoreError } from './errors.ts';
+import { applyImport, dropImports, stageImport } from './imports.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
 import { createScrubber } from './scrub.ts';
+import { noteTokenUse } from './token-use.ts';
 
 export type QueuedJob = Exclude<Request, 'close'>;
 
@@ -140,6 +142,14 @@ function runJob(db: Db, job: Job, changeTicksKept: number): unknown {
       return acquireLease(db, job.ask, Date.now());
     case 'releaseLease':
       return releaseLease(db, job.ask);
+    case 'noteTokenUse':
+      return noteTokenUse(db, job.ask);
+    case 'stageImport':
+      return stageImport(db, job.ask, Date.now());
+    case 'applyImport':
+      return applyImport(db, job.ask, changeTicksKept);
+    case 'dropImports':
+      return dropImports(db, job.ask);
     case 'ping':
       return undefined;
   }

@@ -1,10 +1,12 @@
 import type { Bus } from '@colonnade/bus';
+import type { Oidc } from '../auth/oidc.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
 import { minionRoutes } from './minions.ts';
@@ -13,8 +15,10 @@ import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
 import { revealRoute } from './reveal.ts';
+import { revocationRoutes } from './revocations.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
+import { whoamiRoute } from './whoami.ts';
 
 /** Every route there is; the README's table and the test of roles are checked against this list. */
 export function allRoutes(parts: {
@@ -22,8 +26,10 @@ export function allRoutes(parts: {
   kms: Kms;
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
+  oidc: Oidc | undefined;
+  rates: RateSettings;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -36,6 +42,9 @@ export function allRoutes(parts: {
     ...masterTokenRoutes(estate, kms),
     ...minionRoutes(estate),
     ...tokenRoutes(estate, kms),
+    ...revocationRoutes(estate, oidc),
+    whoamiRoute(),
+    limitsRoute(rates),
     explainRoute(bus),
   ];
 }

@@ -24,7 +24,7 @@ export type BridgeOptions = {
   backlogMs: number;
   listMasters: () => Promise<readonly string[]>;
   answer: HandleDeps['answer'];
-  recordDenial: HandleDeps['recordDenial'];
+  recordRefusal: HandleDeps['recordRefusal'];
   events: SessionEvents & {
     outcome(outcome: EntryOutcome): void;
     claimed(entry: Entry): void;
@@ -46,7 +46,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const { events, listMasters } = options;
   const consumer = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   const [commands, reader] = connect(options, consumer);
-  const recordStreamFault = createStreamFaultRecorder(options.recordDenial, events.recordFailed);
+  const recordStreamFault = createStreamFaultRecorder(options.recordRefusal, events.recordFailed);
   const streams = createStreams((fault) => {
     events.streamFault(fault);
     recordStreamFault(fault);
@@ -77,6 +77,8 @@ export function createBridge(options: BridgeOptions): Bridge {
       if (session.fault !== undefined) throw new Error(session.fault);
       const waitedMs = backlog.oldestMs();
       if (waitedMs > options.backlogMs) throw new Error(`requests waited up to ${Math.round(waitedMs)} ms`);
+      const fullMs = inFlight.fullMs();
+      if (fullMs > options.backlogMs) throw new Error(`no room for a request for ${Math.round(fullMs)} ms`);
     },
     refreshMasters: () => session.refreshMasters(),
     async [Symbol.asyncDispose]() {
@@ -107,7 +109,7 @@ function connect({ redis, events }: BridgeOptions, name: string): readonly [comm
 function createHandleDeps(options: BridgeOptions, commands: Redis, session: Session): HandleDeps {
   return {
     answer: options.answer,
-    recordDenial: options.recordDenial,
+    recordRefusal: options.recordRefusal,
     nowMs: session.nowMs,
     onOutcome: options.events.outcome,
     async storeReply(reply) {

@@ -1,0 +1,15 @@
+export { CHAIN_START, nextHead } from './chain.ts';
+export { createMatcher, findEvents, type Query } from './find.ts';
+export { type FollowOptions, followLog } from './follow.ts';
+export {
+  formatHeader,
+  formatRecord,
+  type JournalHeader,
+  type JournalRecord,
+  parseHeader,
+  parseRecord,
+} from './journal-format.ts';
+export { type FileNames, namesOf, nextStamp, type Rotated } from './names.ts';
+export { type ParsedEvent, type ReadEvent, readEvent, readMessage } from './read-message.ts';
+export { sliceItems } from './slice-items.ts';
+export { type Fault, type Verification, verifyLog } from './verify.ts';
