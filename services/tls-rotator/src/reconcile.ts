@@ -195,7 +195,7 @@ async function addFinalizer({ metadata }: IngressTls, { client, watches }: Recon
 }
 
 /** Writes what has changed, and tells of it; a status that says the same is not written. */
-export async function writeStatus(ingress: IngressTls, draft: Draft, deps: ReconcileDeps): Promise<void> {
+async function writeStatus(ingress: IngressTls, draft: Draft, deps: ReconcileDeps): Promise<void> {
   const before = (ingress.status ?? {}) as Status;
   const generation = ingress.metadata.generation ?? 0;
   const { fields, verdicts } = judge(before, draft);

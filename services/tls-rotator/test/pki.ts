@@ -132,6 +132,11 @@ function newKey(file: string): void {
   openssl('ecparam', '-name', 'prime256v1', '-genkey', '-noout', '-out', file);
 }
 
+/** Runs a program that has to succeed. @returns what it printed */
+export function runTool(program: string, ...args: string[]): string {
+  return execFileSync(program, args, { stdio: ['ignore', 'pipe', 'pipe'] }).toString();
+}
+
 function openssl(...args: string[]): void {
-  execFileSync('openssl', args, { stdio: ['ignore', 'ignore', 'pipe'] });
+  runTool('openssl', ...args);
 }

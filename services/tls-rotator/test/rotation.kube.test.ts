@@ -9,7 +9,10 @@ import { type Rotator, startRotator } from './support.ts';
 
 const LIMIT = { limitMs: 240_000, everyMs: 200 };
 
-describe('a control plane of three API servers', { skip: skipWithoutKube() || skipWithoutNodes() }, () => {
+describe('a control plane of three API servers', {
+  skip: skipWithoutKube() || skipWithoutNodes(),
+  timeout: 1_200_000,
+}, () => {
   let plane: ControlPlane;
   let rotator: Rotator;
   before(async () => {

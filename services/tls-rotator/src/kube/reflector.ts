@@ -36,7 +36,7 @@ export type Reflector<T> = AsyncDisposable & {
   note(object: KubeObject): void;
 };
 
-export function keyOf({ metadata }: KubeObject): string {
+function keyOf({ metadata }: KubeObject): string {
   return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
 }
 

@@ -99,12 +99,11 @@ async function record(
   const { verb, requestURI, objectRef, outcome } = act;
   const user = { username, groups: ['system:serviceaccounts'] };
   const annotations = { [`${GROUP}/ingresstls`]: metadata.name, [`${GROUP}/uid`]: metadata.uid };
+  const request = { verb, requestURI, user, userAgent: 'tls-rotator', objectRef };
   await auditor
-    .recordBatched(
-      { verb, requestURI, user, userAgent: 'tls-rotator', objectRef },
-      { ...outcome, annotations },
-    )
-    .catch((thrown) => failed('audit', thrown));
+    .begin(request)
+    .completeBatched({ ...outcome, annotations })
+    .catch((thrown: unknown) => failed('audit', thrown));
 }
 
 function busEvent({ metadata }: IngressTls, { event, reason, message }: Note) {

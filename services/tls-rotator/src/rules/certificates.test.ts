@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import { type TempDir, tempDir } from '../../../../test/support/temp.ts';
-import { type Authority, type Issued, makeCa } from '../../test/pki.ts';
+import { type Authority, type Issued, makeCa, runTool } from '../../test/pki.ts';
 import { bundleHolds, checkSource, joinBundles, type SourceMaterial } from './certificates.ts';
 
 describe('the source', () => {
@@ -46,7 +45,7 @@ describe('the source', () => {
   });
 
   test('of any kind of key is taken', () => {
-    const pkcs8 = execFileSync('openssl', ['pkcs8', '-topk8', '-nocrypt', '-in', leaf.keyFile]).toString();
+    const pkcs8 = runTool('openssl', 'pkcs8', '-topk8', '-nocrypt', '-in', leaf.keyFile);
     assert.deepEqual(faultsOf({ ...good, key: pkcs8 }), []);
   });
 

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { type TempDir, tempDir } from '../../../../test/support/temp.ts';
+import { runTool } from '../../test/pki.ts';
 import { checkHostKey, hostMatches, lookupName, parseKnownHosts, pinnedTypes } from './known-hosts.ts';
+
+const keygen = 'ssh-keygen';
 
 describe('known_hosts', () => {
   let dir: TempDir;
@@ -18,7 +21,7 @@ describe('known_hosts', () => {
       ['e', 'ecdsa'],
     ] as const) {
       const file = path.join(dir.path, name);
-      execFileSync('ssh-keygen', ['-q', '-t', type, '-N', '', '-f', file]);
+      runTool('ssh-keygen', '-q', '-t', type, '-N', '', '-f', file);
       keys[name] = readFileSync(`${file}.pub`, 'utf8').split(' ').slice(0, 2).join(' ');
     }
   });
@@ -71,13 +74,13 @@ describe('known_hosts', () => {
       for (const hashed of [false, true]) {
         writeFileSync(file, `${field} ${keys.a}\n`);
         if (hashed) {
-          execFileSync('ssh-keygen', ['-q', '-H', '-f', file], { stdio: 'ignore' });
+          runTool('ssh-keygen', '-q', '-H', '-f', file);
           if (!readFileSync(file, 'utf8').startsWith('|1|')) continue;
         }
         const lines = parseKnownHosts(readFileSync(file, 'utf8'));
         for (const [host, port] of names) {
           const name = lookupName(host, port);
-          const theirs = spawnSync('ssh-keygen', ['-F', name, '-f', file]).status === 0;
+          const theirs = spawnSync(keygen, ['-F', name, '-f', file]).status === 0;
           const ours = lines.some((line) => hostMatches(line.hosts, name));
           assert.equal(ours, theirs, `${field} against ${name}`);
           found += theirs ? 1 : 0;

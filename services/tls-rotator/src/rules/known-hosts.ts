@@ -44,7 +44,7 @@ function parseLine(line: string): KnownHost | undefined {
 }
 
 /** The type a key names in its own first field. */
-export function typeOfKey(key: Buffer): string | undefined {
+function typeOfKey(key: Buffer): string | undefined {
   if (key.length < 4) return undefined;
   const length = key.readUInt32BE(0);
   return length <= 64 && key.length >= 4 + length ? key.toString('latin1', 4, 4 + length) : undefined;
