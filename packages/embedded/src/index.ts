@@ -12,4 +12,4 @@ export {
   type ServiceProcess,
   startService,
 } from './service-process.ts';
-export { type Stack, type StackOptions, startStack } from './stack.ts';
+export { type LaunchedService, type Stack, type StackOptions, startStack } from './stack.ts';

@@ -6,6 +6,8 @@ import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { inventoryRoutes } from './inventories.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
@@ -28,8 +30,9 @@ export function allRoutes(parts: {
   idempotency: Idempotency;
   oidc: Oidc | undefined;
   rates: RateSettings;
+  lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -40,7 +43,8 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-    ...minionRoutes(estate),
+    ...minionRoutes(estate, lifecycle),
+    ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     whoamiRoute(),
