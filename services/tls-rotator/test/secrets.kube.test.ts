@@ -59,13 +59,13 @@ describe('Secrets on a real API server, by the account of rbac.yaml', { skip: sk
         if (is !== expected) throw new Error(`${is}: ${JSON.stringify(await cluster.status(name))}`);
         return true;
       },
-      { limitMs: 15_000 },
+      { limitMs: 60_000 },
     );
   const untilEqual = (namespace: string, name?: string) =>
     waitFor(
       `the certificate in ${namespace}`,
       async () => (await cluster.textsOf(namespace, name))?.['tls.crt'] === material['tls.crt'],
-      { limitMs: 15_000 },
+      { limitMs: 60_000 },
     );
   const versions = async (names: readonly string[]) =>
     Promise.all(

@@ -37,7 +37,7 @@ export async function applyManifests(call: Call): Promise<void> {
       await must(call, 'POST', where, object as unknown as Json);
     }
   }
-  await waitFor('the CRD', async () => (await call('GET', GROUP)).status === 200, { limitMs: 30_000 });
+  await waitFor('the CRD', async () => (await call('GET', GROUP)).status === 200, { limitMs: 60_000 });
 }
 
 /** A request that has to succeed. */

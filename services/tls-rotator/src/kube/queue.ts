@@ -47,6 +47,8 @@ export function createKeyedQueue(
   return {
     add,
     addAfter(key, delayMs) {
+      // Work that ends while the queue is being ended would keep the process alive.
+      if (stopped.signal.aborted) return;
       const atMs = performance.now() + delayMs;
       const there = timers.get(key);
       if (there !== undefined && there.atMs <= atMs) return;
