@@ -78,6 +78,9 @@ function operationOf(route: Route): Json {
     ...(route.accepts === undefined ? requestBodyOf(body, example) : streamOf(route.accepts)),
     responses: {
       [String(example?.status ?? '2XX')]: answerOf(response, mediaType, example),
+      ...(example?.otherStatus === undefined
+        ? {}
+        : { [String(example.otherStatus)]: answerOf(response, mediaType, undefined) }),
       default: {
         description: 'A problem',
         headers: headerRefs('Audit-ID', 'Retry-After'),

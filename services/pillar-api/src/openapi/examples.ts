@@ -152,6 +152,7 @@ const ESTATE: readonly Example[] = [
       roles: ['web'],
     },
     status: 201,
+    otherStatus: 200,
   },
   {
     route: 'POST /inventories',
@@ -185,6 +186,7 @@ const ESTATE: readonly Example[] = [
     ifNoneMatch: true,
     body: { collections: ['web'] },
     status: 201,
+    otherStatus: 200,
   },
   {
     route: 'GET /masters/:master/minions',
