@@ -20,6 +20,12 @@ export const EVENT_TYPES = [
   'master.registered',
   'master.updated',
   'master.deleted',
+  'template.created',
+  'template.updated',
+  'template.deleted',
+  'task.created',
+  'task.state_changed',
+  'task.deleted',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -26,6 +26,7 @@ import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
+import { createSchemas } from './templates/schemas.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -47,6 +48,7 @@ export async function createPillarApi(
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
+  const schemas = stack.use(createSchemas());
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -61,7 +63,10 @@ export async function createPillarApi(
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
-    routes: allRoutes({ estate, kms, bus, oidc, rates: config, idempotency: createIdempotency(store, kms) }),
+    routes: allRoutes({
+      ...{ estate, kms, bus, oidc, schemas, rates: config },
+      idempotency: createIdempotency(store, kms),
+    }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,

@@ -4,7 +4,9 @@ import { test } from 'node:test';
 import {
   zCollectionCreate,
   zCollectionPatch,
+  zDefaultsPut,
   zExplainQuery,
+  zForTargetQuery,
   zMasterCreate,
   zMasterTokenCreate,
   zMasterUpdate,
@@ -13,6 +15,11 @@ import {
   zPillarList,
   zPillarUpdate,
   zRevocationCreate,
+  zTaskCreate,
+  zTaskQuery,
+  zTaskStateChange,
+  zTemplateCreate,
+  zTemplateUpdate,
   zTokenCreate,
 } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
@@ -69,6 +76,13 @@ test('the table of fields names every field of the bodies', () => {
     'PUT /masters/:master/minions/:id': zMinionPut,
     'POST /tokens': zTokenCreate,
     'POST /revocations': zRevocationCreate,
+    'GET /pillars/for-target': zForTargetQuery,
+    'POST /tasks/templates': zTemplateCreate,
+    'PUT /tasks/templates/:tpl_id': zTemplateUpdate,
+    'PUT /tasks/template/:tpl_id/defaults': zDefaultsPut,
+    'POST /tasks': zTaskCreate,
+    'GET /tasks': zTaskQuery,
+    'POST /tasks/:task_id/state': zTaskStateChange,
     'GET /explain': zExplainQuery,
   };
   const told = tableOf('By hand').map((line) =>

@@ -6,4 +6,5 @@ export * from './masters.ts';
 export * from './pillars.ts';
 export * from './revocations.ts';
 export * from './secret-fields.ts';
+export * from './tasks.ts';
 export * from './tokens.ts';
