@@ -23,10 +23,15 @@ import { createApp } from './http/app.ts';
 import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
+import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
+<<<<<<< HEAD
 import { createSchemas } from './templates/schemas.ts';
+=======
+import { createLifecycle } from './routes/lifecycle.ts';
+>>>>>>> main
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -44,8 +49,9 @@ export async function createPillarApi(
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
+  const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
-  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
+  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
   const schemas = stack.use(createSchemas());
@@ -60,14 +66,21 @@ export async function createPillarApi(
         ),
     }),
   );
+  const idempotency = createIdempotency(store, kms);
+  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, lifecycle });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
+<<<<<<< HEAD
     routes: allRoutes({
       ...{ estate, kms, bus, oidc, schemas, rates: config },
       idempotency: createIdempotency(store, kms),
     }),
     opsRoutes: opsRoutes(health, metrics),
+=======
+    routes,
+    opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes)],
+>>>>>>> main
     metricsAnonymous: config.metricsAnonymous,
     denials,
     audit,

@@ -6,7 +6,11 @@ import {
   zCollectionPatch,
   zDefaultsPut,
   zExplainQuery,
+<<<<<<< HEAD
   zForTargetQuery,
+=======
+  zInventory,
+>>>>>>> main
   zMasterCreate,
   zMasterTokenCreate,
   zMasterUpdate,
@@ -74,6 +78,7 @@ test('the table of fields names every field of the bodies', () => {
     'PUT /masters/:id': zMasterUpdate,
     'POST /masters/:id/tokens': zMasterTokenCreate.unwrap(),
     'PUT /masters/:master/minions/:id': zMinionPut,
+    'POST /inventories': zInventory,
     'POST /tokens': zTokenCreate,
     'POST /revocations': zRevocationCreate,
     'GET /pillars/for-target': zForTargetQuery,
