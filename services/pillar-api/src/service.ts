@@ -27,11 +27,8 @@ import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
-<<<<<<< HEAD
-import { createSchemas } from './templates/schemas.ts';
-=======
 import { createLifecycle } from './routes/lifecycle.ts';
->>>>>>> main
+import { createSchemas } from './templates/schemas.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -67,20 +64,12 @@ export async function createPillarApi(
     }),
   );
   const idempotency = createIdempotency(store, kms);
-  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, lifecycle });
+  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, schemas, lifecycle });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
-<<<<<<< HEAD
-    routes: allRoutes({
-      ...{ estate, kms, bus, oidc, schemas, rates: config },
-      idempotency: createIdempotency(store, kms),
-    }),
-    opsRoutes: opsRoutes(health, metrics),
-=======
     routes,
     opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes)],
->>>>>>> main
     metricsAnonymous: config.metricsAnonymous,
     denials,
     audit,

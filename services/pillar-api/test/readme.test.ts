@@ -6,11 +6,8 @@ import {
   zCollectionPatch,
   zDefaultsPut,
   zExplainQuery,
-<<<<<<< HEAD
   zForTargetQuery,
-=======
   zInventory,
->>>>>>> main
   zMasterCreate,
   zMasterTokenCreate,
   zMasterUpdate,

@@ -16,15 +16,12 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'POST /collections': { id: 'new', parent_id: 'out', name: OUTSIDE },
   'PATCH /collections/:id': { name: 'renamed' },
   'PUT /masters/:master/minions/:id': { collections: [] },
-<<<<<<< HEAD
   'POST /tasks/templates': { id: 'new', name: OUTSIDE, schema: true },
   'PUT /tasks/templates/:tpl_id': { name: 'renamed', schema: true },
   'PUT /tasks/template/:tpl_id/defaults': { pillars: [{ name: OUTSIDE, value: 1 }] },
   'POST /tasks': { tpl_id: 'tpl', minions: [{ master: 'm1', minion_id: OUTSIDE }], pillars: [] },
   'POST /tasks/:task_id/state': { state: 'failed' },
-=======
   'POST /inventories': { master: 'm1', minion_id: OUTSIDE },
->>>>>>> main
 };
 
 const textOf = (answer: ApiAnswer) => JSON.stringify(plain(answer));

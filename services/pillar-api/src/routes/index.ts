@@ -7,12 +7,9 @@ import type { Kms } from '../kms.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
-<<<<<<< HEAD
 import { forTargetRoute } from './for-target.ts';
-=======
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
->>>>>>> main
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
@@ -38,15 +35,10 @@ export function allRoutes(parts: {
   idempotency: Idempotency;
   oidc: Oidc | undefined;
   rates: RateSettings;
-<<<<<<< HEAD
   schemas: Schemas;
-}): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, schemas } = parts;
-=======
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, lifecycle } = parts;
->>>>>>> main
+  const { estate, kms, bus, idempotency, oidc, rates, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -58,15 +50,11 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-<<<<<<< HEAD
-    ...minionRoutes(estate),
     ...templateRoutes(estate, schemas, idempotency),
     ...templateDefaultsRoutes(estate, kms, schemas),
     ...taskRoutes({ estate, kms, schemas, idempotency }),
-=======
     ...minionRoutes(estate, lifecycle),
     ...inventoryRoutes(estate),
->>>>>>> main
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     whoamiRoute(),
