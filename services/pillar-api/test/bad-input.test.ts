@@ -282,7 +282,7 @@ describe('bad input is refused whole, with the reason', () => {
         'token_lifetime_s: must be from 60 to 31622400',
         'limit: must be from 1 to 500',
         'name: is missing',
-        'tgt_type: must be "root", "collection" or "minion"; name: must be text',
+        'tgt_type: must be "root", "collection", "minion", "task" or "task_tpl"; name: must be text',
         'unknown field "extra"',
         'must be an object',
         'minion_id: is missing',
