@@ -29,6 +29,8 @@ export const EVENT_TYPES = [
   'task.created',
   'task.state_changed',
   'task.deleted',
+  /** Many pillars at once: their scopes, in parts, and no event for each. */
+  'estate.imported',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

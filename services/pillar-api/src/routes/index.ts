@@ -7,7 +7,9 @@ import type { Kms } from '../kms.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
+import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
@@ -20,6 +22,7 @@ import { pillarRoutes } from './pillars.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
 import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
+import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { taskRoutes } from './tasks.ts';
 import { templateDefaultsRoutes } from './template-defaults.ts';
@@ -36,9 +39,11 @@ export function allRoutes(parts: {
   oidc: Oidc | undefined;
   rates: RateSettings;
   schemas: Schemas;
+  /** For each call of another service that a long request makes, milliseconds. */
+  requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, schemas, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -46,6 +51,9 @@ export function allRoutes(parts: {
     purgeHistoryRoute(estate),
     pillarListRoute(estate),
     forTargetRoute(estate),
+    searchRoute(estate),
+    importRoute(estate, kms, requestBudgetMs),
+    exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
