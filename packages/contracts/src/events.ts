@@ -17,9 +17,20 @@ export const EVENT_TYPES = [
   'minion.registered',
   'minion.updated',
   'minion.deleted',
+  'minion.inventory-received',
+  'minion.inventory-failed',
+  'minion.inventory-deleted',
   'master.registered',
   'master.updated',
   'master.deleted',
+  'template.created',
+  'template.updated',
+  'template.deleted',
+  'task.created',
+  'task.state_changed',
+  'task.deleted',
+  /** Many pillars at once: their scopes, in parts, and no event for each. */
+  'estate.imported',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

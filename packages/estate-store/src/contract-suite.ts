@@ -5,6 +5,7 @@ import { testFleet } from './contract/fleet.ts';
 import type { CreateHarness } from './contract/harness.ts';
 import { testIdempotency } from './contract/idempotency.ts';
 import { testImports } from './contract/imports.ts';
+import { testInventories } from './contract/inventories.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -34,6 +35,7 @@ export function runEstateContract(
     testCollections(create);
     testFleet(create);
     testTasks(create);
+    testInventories(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);

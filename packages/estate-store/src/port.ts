@@ -1,6 +1,7 @@
 import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { BulkStore } from './port-bulk.ts';
+import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -103,17 +104,18 @@ export type Mutation =
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
-  /** Refused (conflict) while it has minions. */
+  /** Refused (conflict) while it has minions or inventories. */
   | { kind: 'master.delete'; id: string; expect: Expect }
-  /** The master and every collection must exist (unknown_master, not_found). */
+  /** The master and every collection must exist (unknown_master, not_found). Its inventory becomes an accepted one. */
   | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'> }
-  /** Refused (conflict) while it has pillars. */
+  /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
   | { kind: 'token.requireAdmin'; id: string }
-  | TaskMutation;
+  | TaskMutation
+  | InventoryMutation;
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };
@@ -209,7 +211,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads, BulkStore {
+export interface EstateStore extends EstateReader, TaskReads, BulkStore, InventoryReads {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;

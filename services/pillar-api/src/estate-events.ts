@@ -1,10 +1,12 @@
-import type { EventType } from '@colonnade/contracts';
+import type { EventType, InventoryFacts } from '@colonnade/contracts';
 import type {
   CollectionRecord,
   MasterRecord,
   MinionRecord,
   OutboxDraft,
   PillarRecord,
+  TaskRecord,
+  TemplateRecord,
 } from '@colonnade/estate-store';
 import { fromPlain } from '@colonnade/value';
 
@@ -42,8 +44,54 @@ export function masterEvent(
 export function minionEvent(
   type: Part<'registered' | 'updated' | 'deleted', 'minion'>,
   minion: Omit<MinionRecord, 'tick'>,
+  facts?: InventoryFacts,
 ): OutboxDraft {
   const { master, id, collections, registeredBy } = minion;
-  const data = { master, id, collections: [...collections], registered_by: registeredBy };
-  return { type, subject: `/masters/${master}/minions/${encodeURIComponent(id)}`, data: fromPlain(data) };
+  const told = facts === undefined ? {} : { facts: factsData(facts) };
+  const data = { master, id, collections: [...collections], registered_by: registeredBy, ...told };
+  return { type, subject: minionPath(master, id), data: fromPlain(data) };
+}
+
+export function inventoryEvent(
+  type: Part<'inventory-received' | 'inventory-deleted', 'minion'>,
+  inventory: { master: string; id: string; facts: InventoryFacts; state: 'pending' | 'accepted' },
+): OutboxDraft {
+  const { master, id, facts, state } = inventory;
+  const data = { master, id, state, facts: factsData(facts) };
+  return { type, subject: minionPath(master, id), data: fromPlain(data) };
+}
+
+function minionPath(master: string, id: string): string {
+  return `/masters/${master}/minions/${encodeURIComponent(id)}`;
+}
+
+/** What hooks are told (seed 002); properties are for whoever asks for them. */
+function factsData({ hostname, os, ips, agent_type, roles }: InventoryFacts) {
+  return {
+    hostname: hostname ?? '',
+    os_name: os?.name ?? '',
+    os_version: os?.version ?? '',
+    os_service_pack: os?.service_pack ?? '',
+    os_string: os?.string ?? '',
+    ips: ips ?? [],
+    agent_type: agent_type ?? '',
+    roles: roles ?? [],
+  };
+}
+
+export function templateEvent(
+  type: Part<'created' | 'updated' | 'deleted', 'template'>,
+  { id, name }: Pick<TemplateRecord, 'id' | 'name'>,
+): OutboxDraft {
+  return { type, subject: `/tasks/templates/${encodeURIComponent(id)}`, data: fromPlain({ id, name }) };
+}
+
+export function taskEvent(
+  type: Part<'created' | 'state_changed' | 'deleted', 'task'>,
+  task: Pick<TaskRecord, 'id' | 'templateId' | 'state' | 'minions' | 'collections'>,
+): OutboxDraft {
+  const { id, templateId, state, minions, collections } = task;
+  const targets = { minions: minions.map((one) => ({ master: one.master, minion_id: one.id })) };
+  const data = { id, tpl_id: templateId, state, ...targets, collections: [...collections] };
+  return { type, subject: `/tasks/${encodeURIComponent(id)}`, data: fromPlain(data) };
 }

@@ -8,6 +8,7 @@ import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
 import { PROBLEMS } from './http/problem.ts';
 import type { Kms } from './kms.ts';
+import type { Lifecycle } from './routes/lifecycle.ts';
 import { createTokenVerifier } from './verify-master-token.ts';
 
 /** Who registers in the name of nobody: a merger that met a new minion. */
@@ -17,10 +18,11 @@ const REGISTRAR = 'pillar-merger';
 export function registerMinionRoute(parts: {
   estate: Estate;
   kms: Pick<Kms, 'jwks'>;
+  lifecycle: Pick<Lifecycle, 'factsOf'>;
   auditor: Auditor;
   events: Events;
 }): Route {
-  const { estate, kms, auditor, events } = parts;
+  const { estate, kms, lifecycle, auditor, events } = parts;
   const verify = createTokenVerifier(kms);
   return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
     const claims = await verify(token, call);
@@ -39,7 +41,7 @@ export function registerMinionRoute(parts: {
       await estate.write({
         by: REGISTRAR,
         mutations: [{ kind: 'minion.put', expect: 'absent', record }],
-        events: [minionEvent('minion.registered', record)],
+        events: [minionEvent('minion.registered', record, await lifecycle.factsOf(masterId, id))],
       });
       events.minionRegistered({ master: masterId, minionId: id });
     } catch (thrown) {

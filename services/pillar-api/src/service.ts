@@ -16,6 +16,7 @@ import { createDenialLimit } from './auth/denial-limit.ts';
 import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
+import { startSweeping } from './bulk/sweep.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -27,6 +28,8 @@ import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
+import { createLifecycle } from './routes/lifecycle.ts';
+import { createSchemas } from './templates/schemas.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -42,12 +45,15 @@ export async function createPillarApi(
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
+  stack.use(startSweeping(store, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
+  const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
-  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
+  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
+  const schemas = stack.use(createSchemas());
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -60,7 +66,9 @@ export async function createPillarApi(
     }),
   );
   const idempotency = createIdempotency(store, kms);
-  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency });
+  const { requestBudgetMs } = config;
+  const shared = { estate, kms, bus, oidc, rates: config, idempotency };
+  const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),

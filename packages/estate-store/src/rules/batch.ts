@@ -7,6 +7,7 @@ import type { IdempotencyDraft, Mutation, WriteBatch } from '../port.ts';
 type With<V, T> = Omit<T, 'value'> & { value: V };
 type PillarDraft = Extract<Mutation, { kind: 'pillar.create' }>['record'];
 type TemplatePut = Extract<Mutation, { kind: 'template.put' }>;
+type InventoryPut = Extract<Mutation, { kind: 'inventory.put' }>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
 export type PillarUpdate<V> = With<V, Extract<Mutation, { kind: 'pillar.update' }>>;
@@ -16,11 +17,17 @@ export type PackedTemplatePut = Omit<TemplatePut, 'record'> & {
   record: Omit<TemplatePut['record'], 'schema'> & { schema: string };
 };
 
+/** So are the facts. */
+export type PackedInventoryPut = Omit<InventoryPut, 'record'> & {
+  record: Omit<InventoryPut['record'], 'facts'> & { facts: string };
+};
+
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
   | PackedTemplatePut
-  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' | 'template.put' }>;
+  | PackedInventoryPut
+  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' | 'template.put' | 'inventory.put' }>;
 
 export type PackedBatch<V> = {
   mutations: readonly PackedMutation<V>[];
@@ -49,6 +56,9 @@ function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedM
   if (mutation.kind === 'pillar.update') return { ...mutation, value: pack(mutation.value) };
   if (mutation.kind === 'template.put') {
     return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
+  }
+  if (mutation.kind === 'inventory.put') {
+    return { ...mutation, record: { ...mutation.record, facts: packText(mutation.record.facts) } };
   }
   if (mutation.kind !== 'pillar.create') return mutation;
   return { kind: mutation.kind, record: { ...mutation.record, value: pack(mutation.record.value) } };

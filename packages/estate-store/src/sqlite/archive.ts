@@ -14,6 +14,7 @@ import {
 import type { PillarRecord } from '../port.ts';
 import type { Db } from './connection.ts';
 import { toStoreError } from './errors.ts';
+import { INVENTORY_IO } from './inventories.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import * as rows from './rows.ts';
 import { TASK_IO } from './task-archive.ts';
@@ -130,6 +131,7 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     insert: (db, { name, fence }) => db.run("INSERT INTO leases VALUES (?, '', ?, 0)", name, fence),
   },
   ...TASK_IO,
+  inventories: INVENTORY_IO,
 };
 
 function pillarColumns(row: PillarRecord): SQLInputValue[] {

@@ -3,6 +3,7 @@ import type { Mutation } from '../port.ts';
 import { checkAdmin } from '../rules/admin.ts';
 import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
 import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
+import { acceptInventory } from './inventories.ts';
 import { type TokenRow, tokenColumns, toToken, WRITE_TOKEN, writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
@@ -20,11 +21,14 @@ export function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): void {
   tx.change(`master:${record.id}`);
 }
 
-/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions */
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions or inventories */
 export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void {
   checkDeletable(expect);
   checkExpect('master', tickOf(tx, 'SELECT tick FROM masters WHERE id = ?', id), expect);
-  checkFree('master', { minions: hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id) });
+  checkFree('master', {
+    minions: hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id),
+    inventories: hasRow(tx.db, 'SELECT 1 FROM inventories WHERE master = ?', id),
+  });
   tx.db.run('DELETE FROM masters WHERE id = ?', id);
   tx.change(`master:${id}`);
 }
@@ -50,6 +54,7 @@ export function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): void {
   for (const [position, collection] of collections.entries()) {
     db.run('INSERT INTO minion_collections VALUES (?, ?, ?, ?)', master, id, position, collection);
   }
+  acceptInventory(tx, master, id);
   tx.change(`minion:${master}/${id}`);
 }
 
@@ -64,6 +69,7 @@ export function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>
   const pillars = 'SELECT 1 FROM pillars WHERE pillarenv = ?';
   checkFree('minion', { pillars: hasRow(tx.db, pillars, minionEnv(id, master)) });
   tx.db.run('DELETE FROM minions WHERE master = ? AND id = ?', master, id);
+  tx.db.run('DELETE FROM inventories WHERE master = ? AND id = ?', master, id);
   tx.change(`minion:${master}/${id}`);
 }
 

@@ -1,4 +1,5 @@
 import type { Example } from './example.ts';
+import { TASKS } from './examples-tasks.ts';
 
 /** The examples of the estate: pillars, collections, masters and minions. */
 const ESTATE: readonly Example[] = [
@@ -49,6 +50,26 @@ const ESTATE: readonly Example[] = [
     params: { pid: '$motd' },
     query: { limit: '10' },
     status: 200,
+  },
+  {
+    route: 'POST /pillars/search',
+    summary: 'Pillars across all scopes, by name, value, who and when; pages; secrets masked',
+    body: { name_prefix: 'mo', value: 'good', limit: 10 },
+    status: 200,
+  },
+  {
+    route: 'POST /import',
+    summary: 'Many records, all or nothing; `dry_run` shows what it would do',
+    query: { dry_run: 'true' },
+    status: 200,
+    notRun: 'its body is no JSON',
+  },
+  {
+    route: 'GET /export',
+    summary: 'The estate of one moment, as YAML documents or JSON lines',
+    query: { format: 'json' },
+    status: 200,
+    notRun: 'its answer is no JSON',
   },
   {
     route: 'POST /pillars/:pid/purge-history',
@@ -121,6 +142,44 @@ const ESTATE: readonly Example[] = [
     status: 204,
   },
   {
+    route: 'POST /inventories',
+    summary: 'Takes the inventory of a minion; of one that is not registered it is pending',
+    body: {
+      master: 'salt-west',
+      minion_id: 'web-1.example',
+      hostname: 'web-1.example',
+      os: { name: 'Debian', version: '13' },
+      ips: ['192.0.2.7'],
+      roles: ['web'],
+    },
+    status: 201,
+  },
+  {
+    route: 'POST /inventories',
+    summary: 'Another one, of a minion that will be refused',
+    body: { master: 'salt-west', minion_id: 'web-9.example' },
+    status: 201,
+  },
+  {
+    route: 'GET /inventories',
+    summary: 'Inventories; pages',
+    query: { master: 'salt-west', state: 'pending' },
+    status: 200,
+  },
+  {
+    route: 'GET /masters/:master/minions/:id/inventory',
+    summary: 'One inventory',
+    params: { master: 'salt-west', id: 'web-1.example' },
+    status: 200,
+  },
+  {
+    route: 'DELETE /masters/:master/minions/:id/inventory',
+    summary: 'Refuses a minion that is pending',
+    params: { master: 'salt-west', id: 'web-9.example' },
+    ifMatch: '/masters/salt-west/minions/web-9.example/inventory',
+    status: 204,
+  },
+  {
     route: 'PUT /masters/:master/minions/:id',
     summary: 'Registers a minion or sets its collections, a later one wins',
     params: { master: 'salt-west', id: 'web-1.example' },
@@ -148,6 +207,7 @@ const ESTATE: readonly Example[] = [
     status: 200,
     notRun: 'needs a merger beside this service; see test/e2e',
   },
+  ...TASKS,
   {
     route: 'DELETE /masters/:master/minions/:id',
     summary: 'Deletes a minion that has no pillars',

@@ -4,8 +4,14 @@ import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
+import type { Schemas } from '../templates/schemas.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { exportRoute } from './export.ts';
+import { forTargetRoute } from './for-target.ts';
+import { importRoute } from './import.ts';
+import { inventoryRoutes } from './inventories.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
@@ -16,7 +22,11 @@ import { pillarRoutes } from './pillars.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
 import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
+import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { taskRoutes } from './tasks.ts';
+import { templateDefaultsRoutes } from './template-defaults.ts';
+import { templateRoutes } from './templates.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whoamiRoute } from './whoami.ts';
 
@@ -28,19 +38,31 @@ export function allRoutes(parts: {
   idempotency: Idempotency;
   oidc: Oidc | undefined;
   rates: RateSettings;
+  schemas: Schemas;
+  /** For each call of another service that a long request makes, milliseconds. */
+  requestBudgetMs: number;
+  lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
     pillarVersionsRoute(estate),
     purgeHistoryRoute(estate),
     pillarListRoute(estate),
+    forTargetRoute(estate),
+    searchRoute(estate),
+    importRoute(estate, kms, requestBudgetMs),
+    exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-    ...minionRoutes(estate),
+    ...templateRoutes(estate, schemas, idempotency),
+    ...templateDefaultsRoutes(estate, kms, schemas),
+    ...taskRoutes({ estate, kms, schemas, idempotency }),
+    ...minionRoutes(estate, lifecycle),
+    ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     whoamiRoute(),
