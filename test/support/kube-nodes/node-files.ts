@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** A user of the nodes that has to use sudo. */
-const PLAIN_USER = 'rotator';
+export const PLAIN_USER = 'rotator';
 
 /**
  * The files of a node: an /etc of its own with its users and an empty control plane, and the keys of its sshd.
