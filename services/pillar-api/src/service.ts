@@ -29,6 +29,7 @@ import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
 import { createLifecycle } from './routes/lifecycle.ts';
+import { createSchemas } from './templates/schemas.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -52,6 +53,7 @@ export async function createPillarApi(
   stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
+  const schemas = stack.use(createSchemas());
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -66,7 +68,7 @@ export async function createPillarApi(
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
   const shared = { estate, kms, bus, oidc, rates: config, idempotency };
-  const routes = allRoutes({ ...shared, lifecycle, requestBudgetMs });
+  const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),

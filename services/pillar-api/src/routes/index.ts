@@ -4,9 +4,11 @@ import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
+import type { Schemas } from '../templates/schemas.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
+import { forTargetRoute } from './for-target.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -22,6 +24,9 @@ import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { taskRoutes } from './tasks.ts';
+import { templateDefaultsRoutes } from './template-defaults.ts';
+import { templateRoutes } from './templates.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whoamiRoute } from './whoami.ts';
 
@@ -33,17 +38,19 @@ export function allRoutes(parts: {
   idempotency: Idempotency;
   oidc: Oidc | undefined;
   rates: RateSettings;
+  schemas: Schemas;
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
     pillarVersionsRoute(estate),
     purgeHistoryRoute(estate),
     pillarListRoute(estate),
+    forTargetRoute(estate),
     searchRoute(estate),
     importRoute(estate, kms, requestBudgetMs),
     exportRoute(estate),
@@ -51,6 +58,9 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
+    ...templateRoutes(estate, schemas, idempotency),
+    ...templateDefaultsRoutes(estate, kms, schemas),
+    ...taskRoutes({ estate, kms, schemas, idempotency }),
     ...minionRoutes(estate, lifecycle),
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
