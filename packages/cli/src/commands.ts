@@ -10,7 +10,9 @@ import { collectionList } from './commands/collection/list.ts';
 import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { explain } from './commands/explain.ts';
+import { exportCommand } from './commands/export.ts';
 import { history } from './commands/history.ts';
+import { importCommand } from './commands/import.ts';
 import { keyList } from './commands/key/list.ts';
 import { keyRotate } from './commands/key/rotate.ts';
 import { limits } from './commands/limits.ts';
@@ -35,6 +37,7 @@ import { pillarList } from './commands/pillar/list.ts';
 import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
 import { pillarReveal } from './commands/pillar/reveal.ts';
 import { pillarSeal } from './commands/pillar/seal.ts';
+import { pillarSearch } from './commands/pillar/search.ts';
 import { pillarSet } from './commands/pillar/set.ts';
 import { pillarUnseal } from './commands/pillar/unseal.ts';
 import { profileDelete } from './commands/profile/delete.ts';
@@ -65,7 +68,9 @@ export const COMMANDS: readonly Command[] = [
   collectionSet,
   completion,
   explain,
+  exportCommand,
   history,
+  importCommand,
   limits,
   login,
   logout,
@@ -88,6 +93,7 @@ export const COMMANDS: readonly Command[] = [
   pillarPurgeHistory,
   pillarReveal,
   pillarSeal,
+  pillarSearch,
   pillarSet,
   pillarUnseal,
   profileDelete,
