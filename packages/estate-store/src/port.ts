@@ -29,8 +29,34 @@ export type PillarRecord = {
   tick: number;
 };
 
+/** `move`: another name, target or both. `restore`: what an earlier version says, also of a pillar that was deleted. */
+export type VersionOp = 'create' | 'update' | 'delete' | 'move' | 'restore';
+
 /** Of a purged version everything is kept but its value, which is null. */
-export type PillarVersion = PillarRecord & { op: 'create' | 'update' | 'delete'; purged: boolean };
+export type PillarVersion = PillarRecord & { op: VersionOp; purged: boolean };
+
+/** A version without its value. */
+export type VersionMark = Pick<
+  PillarVersion,
+  'pid' | 'tick' | 'op' | 'purged' | 'pillarenv' | 'name' | 'isSecret' | 'updatedAtMs'
+>;
+
+/** Every version of every pillar that ever stood in a scope, of one moment. */
+export type ScopeHistory = {
+  clock: Clock;
+  /** What was deleted before this tick may be forgotten whole. */
+  historyFloor: number;
+  /** By pid and tick; `undefined`: there are more than were asked for. */
+  marks: readonly VersionMark[] | undefined;
+};
+
+/** What a retention keeps of each pillar; the version it is now is always kept. */
+export type Retention = {
+  /** Newest versions, the one it is now among them; undefined: all. */
+  keep: number | undefined;
+  /** Versions that were replaced before this time go, and pillars deleted before it; undefined: none. Epoch ms. */
+  beforeMs: number | undefined;
+};
 
 export type CollectionRecord = {
   id: string;
@@ -77,11 +103,14 @@ export type ApiTokenRecord = {
 /** `tick` a record must have now; `absent`: it must not exist; undefined: it must exist. */
 export type Expect = number | 'absent' | undefined;
 
+/** A pillar without what the write itself says of it. */
+export type PillarDraft = Omit<
+  PillarRecord,
+  'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'
+>;
+
 export type Mutation =
-  | {
-      kind: 'pillar.create';
-      record: Omit<PillarRecord, 'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'>;
-    }
+  | { kind: 'pillar.create'; record: PillarDraft }
   /**
    * Replaces value and isSecret of an existing pillar; everything else of it stays. When a plain pillar becomes a
    * secret, the values of all its earlier plain versions are purged in the same transaction, and before the answer
@@ -89,6 +118,23 @@ export type Mutation =
    */
   | { kind: 'pillar.update'; pid: string; expectTick: number | undefined; value: Value; isSecret: boolean }
   | { kind: 'pillar.delete'; pid: string; expectTick: number | undefined }
+  /** Gives a pillar another place, and the value as it is to stand there; the rest of it stays, its pid too. */
+  | {
+      kind: 'pillar.move';
+      pid: string;
+      expectTick: number;
+      place: Pick<PillarRecord, 'tgtType' | 'tgtId' | 'pillarenv' | 'name'>;
+      value: Value;
+    }
+  /**
+   * Makes a pillar what the record says, under its own pid; also one that was deleted, whose expectTick is then that of
+   * its deletion. Who made it, and when, stays.
+   */
+  | { kind: 'pillar.restore'; expectTick: number; record: PillarDraft }
+  /** Deletes it when it is still there, and removes its whole history; nothing of its values is left in the files. */
+  | { kind: 'pillar.purge'; pid: string; expectTick: number | undefined }
+  /** Changes nothing. Refused (precondition_failed) when the scope changed after this tick, or nobody knows any more. */
+  | { kind: 'scope.requireUnchanged'; pillarenv: string; since: number }
   /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
   | { kind: 'pillar.purgeHistory'; pid: string }
   /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
@@ -98,8 +144,11 @@ export type Mutation =
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
   /** Refused (conflict) while it has minions. */
   | { kind: 'master.delete'; id: string; expect: Expect }
-  /** The master and every collection must exist (unknown_master, not_found). */
-  | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'> }
+  /**
+   * The master and every collection must exist (unknown_master, not_found). With `maxOfMaster` a new one is refused
+   * (forbidden) when the master has so many.
+   */
+  | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'>; maxOfMaster?: number }
   /** Refused (conflict) while it has pillars. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
@@ -181,6 +230,8 @@ export type PillarFilter = {
   tgtId?: string;
   pillarenv?: string;
   name?: string;
+  /** Those of the minions of this master. */
+  master?: string;
 };
 
 /** A page; `next` goes into the following call. Order is by pid, so rows that change do not move. */
@@ -215,6 +266,21 @@ export interface EstateStore extends EstateReader {
   ): Promise<Page<PillarRecord>>;
   /** Oldest first; with a page those after a tick, at most `limit`. */
   listVersions(pid: string, page?: { after: number; limit: number }): Promise<readonly PillarVersion[]>;
+  /** One version of a pillar; without a tick its newest, which says of a deleted one how it was deleted. */
+  getVersion(pid: string, tick?: number): Promise<PillarVersion | undefined>;
+  /** At most `limit` versions, of these pillars only when they are named. */
+  readScopeHistory(
+    pillarenv: string,
+    options: { pids: readonly string[] | undefined; limit: number },
+  ): Promise<ScopeHistory>;
+  /**
+   * Removes what the retention does not keep, of pillars after a pid in their order, a small batch at a time; the oldest
+   * first, so that what is left of a history has no gaps. It is no change of the estate, and makes no tick.
+   */
+  trimHistory(
+    retention: Retention,
+    page: { after: string | undefined },
+  ): Promise<{ removed: number; next: string | undefined }>;
   getCollection(id: string): Promise<CollectionRecord | undefined>;
   listCollections(): Promise<readonly CollectionRecord[]>;
   /** Root first, the collection itself last (seed 000, get_ancestors_ids include_self); empty when unknown. */

@@ -45,6 +45,8 @@ export type ReadRows = <T extends ArchiveTable>(table: T) => AsyncIterable<reado
 /** An estate to be read whole. */
 export interface ArchiveSource extends AsyncDisposable {
   readClock(): Promise<Clock>;
+  /** As in `ScopeHistory`: what a copy must not take for known. */
+  readHistoryFloor(): Promise<number>;
   readRows: ReadRows;
 }
 
@@ -54,5 +56,5 @@ export interface ArchiveTarget extends AsyncDisposable {
   /** What was appended. */
   readRows: ReadRows;
   /** Makes it an estate with this tick and an incarnation of its own. */
-  finish(tick: number): Promise<Clock>;
+  finish(tick: number, historyFloor: number): Promise<Clock>;
 }

@@ -12,6 +12,7 @@ import {
   putToken,
   requireAdmin,
 } from './mutations-fleet.ts';
+import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { StoredValue } from './stored-value.ts';
 import { type Group, keepChanges, type Tx } from './transaction.ts';
@@ -34,6 +35,7 @@ export async function applyBatch(
   const changed = new Set<ChangeKey>();
   const tx: Tx = {
     ...{ tables, within, appended, tick, by: batch.by, atMs: batch.atMs },
+    changesFloor: group.clock.changesFloor,
     change: (key) => changed.add(key),
   };
   for (const mutation of batch.mutations) await applyMutation(tx, mutation);
@@ -81,6 +83,10 @@ const APPLY: {
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
   'pillar.purgeHistory': purgeHistory,
+  'pillar.move': movePillar,
+  'pillar.restore': restorePillar,
+  'pillar.purge': purgePillar,
+  'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,

@@ -16,6 +16,7 @@ import * as documents from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
 import { acquireMigrationLock, MIGRATION_LOCK } from './migration-lock.ts';
 import type { MongoOptions } from './options.ts';
+import { readHistoryFloor } from './reads.ts';
 import { INDEX, MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 import { packStoredValue } from './stored-value.ts';
 import { TRANSACTION } from './transaction.ts';
@@ -109,6 +110,7 @@ export async function openMongoSource(options: MongoOptions): Promise<ArchiveSou
         const { incarnation, tick } = await readNewestClock(connection);
         return { incarnation, tick };
       }),
+    readHistoryFloor: () => connection.use(() => readHistoryFloor(connection.tables, connection.limit)),
     readRows: createReadRows(connection),
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
@@ -146,7 +148,7 @@ export async function openMongoTarget(options: MongoOptions): Promise<ArchiveTar
       await connection.use(() => collection.insertMany(rows.map(toDocument)));
     },
     readRows: createReadRows(connection),
-    finish: (tick) => connection.use(() => finish(connection, tick)),
+    finish: (tick, historyFloor) => connection.use(() => finish(connection, tick, historyFloor)),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -199,13 +201,15 @@ async function begin(connection: Connection): Promise<void> {
   });
 }
 
-async function finish(connection: Connection, tick: number) {
+async function finish(connection: Connection, tick: number, historyFloor: number) {
   const { meta } = connection.tables;
   const incarnation = randomUUID();
   const at = { tick: Long.fromNumber(tick), changes_floor: Long.fromNumber(tick) };
   await inTransaction(connection, async (session) => {
     await meta.insertOne({ _id: 'clock', schema_version: SCHEMA_VERSION, incarnation, ...at }, { session });
     await meta.deleteOne({ _id: 'copy' }, { session });
+    const floor = { $set: { floor: Long.fromNumber(historyFloor) } };
+    await meta.updateOne({ _id: 'history' }, floor, { session, upsert: true });
   });
   return { incarnation, tick };
 }

@@ -27,6 +27,9 @@ export type ClockDocument = {
 /** Set while a copy is under way into this database: until it is whole, it is no estate. */
 export type CopyMark = { _id: 'copy'; started_at: Date };
 
+/** What was deleted before this tick may be forgotten whole; absent: nothing is. */
+export type HistoryDocument = { _id: 'history'; floor: Long };
+
 /** A session in which some process writes; see `unblock.ts`. */
 export type WriterDocument = { _id: UUID; seen_at: Date };
 
@@ -43,7 +46,7 @@ export type Tables = {
   answers: Collection<AnswerDocument>;
   leases: Collection<LeaseDocument>;
   writers: Collection<WriterDocument>;
-  meta: Collection<ClockDocument | CopyMark>;
+  meta: Collection<ClockDocument | CopyMark | HistoryDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {

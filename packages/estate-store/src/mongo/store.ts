@@ -11,6 +11,7 @@ import * as reads from './reads.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
 import { readTransaction } from './transaction.ts';
+import { trimHistory } from './trim-history.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
 export type MongoStoreOptions = MongoOptions & {
@@ -50,6 +51,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Estate
     ...createReader(connection, options),
     ...createReading(connection),
     ...createWriting(queue),
+    ...createTrimming(connection),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -69,7 +71,8 @@ export async function openMongoReader(options: MongoOptions): Promise<EstateRead
 
 type Reader = Omit<EstateReader, typeof Symbol.asyncDispose>;
 type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
-type Reading = Omit<EstateStore, keyof Writing | keyof EstateReader>;
+type Trimming = Pick<EstateStore, 'trimHistory'>;
+type Reading = Omit<EstateStore, keyof Writing | keyof Trimming | keyof EstateReader>;
 
 function createReader(connection: Connection, { operationTimeoutMs }: MongoOptions): Reader {
   const snapshot = createSnapshotReader(connection, operationTimeoutMs ?? OPERATION_TIMEOUT_MS);
@@ -92,6 +95,13 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     findPillar: (...key) => use(() => reads.findPillar(tables, limit, ...key)),
     listPillars: (filter, page) => use(() => reads.listPillars(tables, limit, filter, page)),
     listVersions: (pid, page) => use(() => reads.listVersions(tables, limit, pid, page)),
+    getVersion: (pid, tick) => use(() => reads.getVersion(tables, limit, pid, tick)),
+    readScopeHistory: (pillarenv, options) =>
+      use(() =>
+        readTransaction(connection, deadlineMs(), (group) =>
+          reads.readScopeHistory(group, pillarenv, options),
+        ),
+      ),
     getCollection: (id) => use(() => reads.readCollection(tables, limit, id)),
     listCollections: () => use(() => reads.listCollections(tables, limit)),
     getBranch: (id) =>
@@ -105,6 +115,12 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     listTokens: () => use(() => reads.listTokens(tables, limit)),
     findIdempotent: (scope) => use(() => reads.findIdempotent(tables, limit, scope, Date.now())),
     readOutbox: (count) => use(() => reads.readOutbox(tables, limit, count)),
+  };
+}
+
+function createTrimming({ tables, limit, use }: Connection): Trimming {
+  return {
+    trimHistory: (retention, { after }) => use(() => trimHistory(tables, limit, { retention, after })),
   };
 }
 

@@ -1,19 +1,23 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import { canonicalText, type Value, ValueError } from '@colonnade/value';
-import type { IdempotencyDraft, Mutation, WriteBatch } from '../port.ts';
+import type { IdempotencyDraft, Mutation, PillarDraft, WriteBatch } from '../port.ts';
 
 /** Mutations and batches with their values as an adapter stores them: `V` for pillars, canonical text for the rest. */
 
 type With<V, T> = Omit<T, 'value'> & { value: V };
-type PillarDraft = Extract<Mutation, { kind: 'pillar.create' }>['record'];
+type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
-export type PillarUpdate<V> = With<V, Extract<Mutation, { kind: 'pillar.update' }>>;
+export type PillarUpdate<V> = With<V, Of<'pillar.update'>>;
+export type PillarMove<V> = With<V, Of<'pillar.move'>>;
+export type PillarRestore<V> = Omit<Of<'pillar.restore'>, 'record'> & { record: With<V, PillarDraft> };
 
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
-  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' }>;
+  | PillarMove<V>
+  | PillarRestore<V>
+  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' | 'pillar.move' | 'pillar.restore' }>;
 
 export type PackedBatch<V> = {
   mutations: readonly PackedMutation<V>[];
@@ -39,9 +43,16 @@ export function packBatch<V>(batch: WriteBatch, packPillarValue: (value: Value) 
 }
 
 function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedMutation<V> {
-  if (mutation.kind === 'pillar.update') return { ...mutation, value: pack(mutation.value) };
-  if (mutation.kind !== 'pillar.create') return mutation;
-  return { kind: mutation.kind, record: { ...mutation.record, value: pack(mutation.record.value) } };
+  switch (mutation.kind) {
+    case 'pillar.update':
+    case 'pillar.move':
+      return { ...mutation, value: pack(mutation.value) };
+    case 'pillar.create':
+    case 'pillar.restore':
+      return { ...mutation, record: { ...mutation.record, value: pack(mutation.record.value) } };
+    default:
+      return mutation;
+  }
 }
 
 /** The canonical text. @throws ColonnadeError `value_invalid` for a value that has none */
@@ -78,7 +89,9 @@ export function checkShape({ mutations, events }: PackedBatch<unknown>): void {
 function recordKey(mutation: PackedMutation<unknown>): string {
   const type = mutation.kind.slice(0, mutation.kind.indexOf('.'));
   if ('pid' in mutation) return `${type}:${mutation.pid}`;
-  if (mutation.kind === 'pillar.create') return `${type}:${mutation.record.pid}`;
+  if (mutation.kind === 'pillar.create' || mutation.kind === 'pillar.restore')
+    return `${type}:${mutation.record.pid}`;
+  if (mutation.kind === 'scope.requireUnchanged') return `${type}:${mutation.pillarenv}`;
   const record = 'record' in mutation ? mutation.record : mutation;
   return 'master' in record ? `${type}:${record.master}/${record.id}` : `${type}:${record.id}`;
 }

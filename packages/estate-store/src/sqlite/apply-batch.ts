@@ -12,6 +12,7 @@ import {
   putToken,
   requireAdmin,
 } from './mutations-fleet.ts';
+import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import type { PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
@@ -67,6 +68,10 @@ const APPLY: {
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
   'pillar.purgeHistory': purgeHistory,
+  'pillar.move': movePillar,
+  'pillar.restore': restorePillar,
+  'pillar.purge': purgePillar,
+  'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,

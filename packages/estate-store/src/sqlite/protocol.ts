@@ -1,4 +1,4 @@
-import type { Clock, Lease } from '../port.ts';
+import type { Clock, Lease, Retention } from '../port.ts';
 import type { PackedBatch } from '../rules/batch.ts';
 import type { ErrorMessage } from './errors.ts';
 
@@ -16,6 +16,10 @@ export type Jobs = {
   write: { ask: PackedBatch<string>; answer: PackedResult };
   dropOutbox: { ask: { tick: number; index: number; lease: string; fence: number }; answer: undefined };
   acquireLease: { ask: { name: string; holder: string; ttlMs: number }; answer: Lease | undefined };
+  trimHistory: {
+    ask: { retention: Retention; after: string | undefined };
+    answer: { removed: number; next: string | undefined };
+  };
   releaseLease: { ask: { name: string; holder: string }; answer: undefined };
   ping: { ask: undefined; answer: undefined };
 };

@@ -74,7 +74,7 @@ export async function openSqliteReader(options: { path: string }): Promise<Estat
 }
 
 type Reading = Omit<EstateStore, keyof Writing | 'ping' | typeof Symbol.asyncDispose>;
-type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
+type Writing = Pick<EstateStore, 'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
 
 function createReading({ read }: ReadConnection): Reading {
   return {
@@ -84,6 +84,9 @@ function createReading({ read }: ReadConnection): Reading {
       read((db) => reads.findPillar(db, tgtType, tgtId, name, pillarenv)),
     listPillars: async (filter, page) => read((db) => reads.listPillars(db, filter, page)),
     listVersions: async (pid, page) => read((db) => reads.listVersions(db, pid, page)),
+    getVersion: async (pid, tick) => read((db) => reads.getVersion(db, pid, tick)),
+    readScopeHistory: async (pillarenv, options) =>
+      read((db, clock) => reads.readScopeHistory(db, clock, pillarenv, options)),
     getCollection: async (id) => read((db) => reads.readCollection(db, id)),
     listCollections: async () => read((db) => reads.listCollections(db)),
     getBranch: async (id) => read((db) => reads.readBranch(db, id)),
@@ -101,6 +104,7 @@ function createReading({ read }: ReadConnection): Reading {
 function createWriting(writer: WriterClient): Writing {
   return {
     write: (batch) => write(writer, batch),
+    trimHistory: (retention, { after }) => writer.ask('trimHistory', { retention, after }),
     dropOutbox: ({ tick, index }, lease) =>
       writer.ask('dropOutbox', { tick, index, lease: lease.name, fence: lease.fence }),
     acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),
