@@ -41,11 +41,13 @@ export type VersionMark = Pick<
   'pid' | 'tick' | 'op' | 'purged' | 'pillarenv' | 'name' | 'isSecret' | 'updatedAtMs'
 >;
 
+/** The newest deletion whose pillar is forgotten whole: before it a scope may have held what nobody knows of. */
+export type HistoryFloor = { tick: number; atMs: number };
+
 /** Every version of every pillar that ever stood in a scope, of one moment. */
 export type ScopeHistory = {
   clock: Clock;
-  /** What was deleted before this tick may be forgotten whole. */
-  historyFloor: number;
+  historyFloor: HistoryFloor;
   /** By pid and tick; `undefined`: there are more than were asked for. */
   marks: readonly VersionMark[] | undefined;
 };

@@ -6,7 +6,7 @@ import type {
   OutboxDraft,
   PillarRecord,
 } from '@colonnade/estate-store';
-import { fromPlain } from '@colonnade/value';
+import { fromPlain, type Value } from '@colonnade/value';
 
 /** What the outbox gets. Never a value: a subscriber that needs one asks for it, with rights of its own. */
 
@@ -19,6 +19,20 @@ export function pillarEvent(
   const { pid, tgtType, tgtId, pillarenv, name, isSecret } = pillar;
   const data = { pid, tgt_type: tgtType, tgt_id: tgtId, pillarenv, name, is_secret: isSecret };
   return { type, subject: `/pillars/${pid}`, data: fromPlain(data) };
+}
+
+type Place = Pick<PillarRecord, 'tgtType' | 'tgtId' | 'pillarenv' | 'name'>;
+
+/** `pillar`: as it is from now on. */
+export function pillarMovedEvent(
+  type: Part<'renamed' | 'moved', 'pillar'>,
+  pillar: Parameters<typeof pillarEvent>[1],
+  from: Place,
+): OutboxDraft {
+  const { subject, data } = pillarEvent('pillar.updated', pillar);
+  const { tgtType, tgtId, pillarenv, name } = from;
+  const was = fromPlain({ tgt_type: tgtType, tgt_id: tgtId, pillarenv, name });
+  return { type, subject, data: { ...(data as { [key: string]: Value }), from: was } };
 }
 
 export function collectionEvent(
@@ -40,10 +54,14 @@ export function masterEvent(
 }
 
 export function minionEvent(
-  type: Part<'registered' | 'updated' | 'deleted', 'minion'>,
+  type: Part<'registered' | 'updated' | 'deleted' | 'moved', 'minion'>,
   minion: Omit<MinionRecord, 'tick'>,
+  fromMaster?: string,
 ): OutboxDraft {
   const { master, id, collections, registeredBy } = minion;
-  const data = { master, id, collections: [...collections], registered_by: registeredBy };
+  const data = {
+    ...{ master, id, collections: [...collections], registered_by: registeredBy },
+    ...(fromMaster === undefined ? {} : { from_master: fromMaster }),
+  };
   return { type, subject: `/masters/${master}/minions/${encodeURIComponent(id)}`, data: fromPlain(data) };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openAuditor } from '@colonnade/audit';
+import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, type Route } from '@colonnade/bus';
 import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
@@ -22,6 +22,7 @@ import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
+import { startRetention } from './retention.ts';
 import { allRoutes } from './routes/index.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
@@ -41,7 +42,10 @@ export async function createPillarApi(
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
-  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, auditor, events }), events));
+  const { minionsPerMaster, minionsPerMinute } = config;
+  const register = registerMinionRoute({ estate, kms, auditor, events, minionsPerMaster, minionsPerMinute });
+  stack.use(await serveBus(bus, register, events));
+  const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
@@ -56,7 +60,7 @@ export async function createPillarApi(
   );
   const app = createApp({
     store,
-    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms) }),
+    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms), retention }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,
@@ -86,6 +90,11 @@ function connect(config: PillarApiConfig, logger: Logger): Promise<Bus> {
 function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, events: Events): Relay {
   const { relayPollMs: pollMs, relayLeaseMs: leaseMs } = config;
   return startRelay({ store, bus, events, holder: randomUUID(), pollMs, leaseMs });
+}
+
+function createRetention(config: PillarApiConfig, store: EstateStore, auditor: Auditor, events: Events) {
+  const { historyKeepVersions: keepVersions, historyKeepDays: keepDays, historyRunMs: runMs } = config;
+  return startRetention({ keepVersions, keepDays, runMs }, { store, auditor, events, holder: randomUUID() });
 }
 
 function serveBus(bus: Bus, route: Route, events: Events) {

@@ -66,7 +66,13 @@ describe('who may do what', () => {
 
   test('the table names every route', () => {
     const nothing = undefined as never;
-    const routes = allRoutes({ estate: nothing, kms: nothing, bus: nothing, idempotency: nothing });
+    const routes = allRoutes({
+      estate: nothing,
+      kms: nothing,
+      bus: nothing,
+      idempotency: nothing,
+      retention: nothing,
+    });
     const names = routes.map(({ method, url }) => `${method} ${url}`);
     assert.deepEqual([...names, 'GET /metrics'].sort(), Object.keys(ALLOWED).sort());
   });

@@ -36,7 +36,13 @@ test('the table of settings is that of the code', () => {
 
 test('the table of routes names every route with its permission', () => {
   const nothing = undefined as never;
-  const routes = allRoutes({ estate: nothing, kms: nothing, bus: nothing, idempotency: nothing });
+  const routes = allRoutes({
+    estate: nothing,
+    kms: nothing,
+    bus: nothing,
+    idempotency: nothing,
+    retention: nothing,
+  });
   const expected = routes.map(
     ({ method, url, permission }) => `| \`${method} ${url}\` | \`${permission}\` |`,
   );

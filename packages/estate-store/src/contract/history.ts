@@ -201,7 +201,7 @@ export function testHistory(create: h.CreateHarness): void {
       assert.deepEqual(await ask('nowhere'), []);
       assert.equal(await ask('base', undefined, 3), undefined);
       const { clock, historyFloor, marks } = await store.readScopeHistory('base', { pids: ['p2'], limit: 9 });
-      assert.deepEqual([clock, historyFloor], [(await h.look(store)).clock, 0]);
+      assert.deepEqual([clock, historyFloor.tick], [(await h.look(store)).clock, 0]);
       assert.deepEqual(marks?.[1], {
         ...{ pid: 'p2', tick: 4, op: 'delete', purged: false, pillarenv: 'base', name: 'p2' },
         ...{ isSecret: false, updatedAtMs: h.NOW_MS },

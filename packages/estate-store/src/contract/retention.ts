@@ -45,7 +45,10 @@ export function testRetention(create: h.CreateHarness): void {
       assert.equal(await trimAll(store, { keep: 1, beforeMs: at(99) }), 2);
       assert.deepEqual(await valuesOf(store, 'p1'), [5]);
       assert.deepEqual([(await store.getPillar('p1'))?.value, await h.look(store)], [5n, before]);
-      assert.equal((await store.readScopeHistory('base', { pids: undefined, limit: 9 })).historyFloor, 0);
+      assert.equal(
+        (await store.readScopeHistory('base', { pids: undefined, limit: 9 })).historyFloor.tick,
+        0,
+      );
     });
   });
 
@@ -59,9 +62,9 @@ export function testRetention(create: h.CreateHarness): void {
       assert.equal(await trimAll(store, { keep: 1 }), 2);
       assert.deepEqual(await valuesOf(store, 'p1'), ['delete']);
       assert.equal(await trimAll(store, { beforeMs: at(3) }), 0);
-      assert.equal(await floor(), 0);
+      assert.deepEqual(await floor(), { tick: 0, atMs: 0 });
       assert.equal(await trimAll(store, { beforeMs: at(3) + 1 }), 1);
-      assert.deepEqual([await valuesOf(store, 'p1'), await floor()], [[], 3]);
+      assert.deepEqual([await valuesOf(store, 'p1'), await floor()], [[], { tick: 3, atMs: at(3) }]);
       assert.deepEqual(await valuesOf(store, 'p2'), [0]);
     });
   });

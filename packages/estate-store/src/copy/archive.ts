@@ -2,6 +2,7 @@ import type {
   ApiTokenRecord,
   Clock,
   CollectionRecord,
+  HistoryFloor,
   IdempotencyDraft,
   MasterRecord,
   MinionRecord,
@@ -46,7 +47,7 @@ export type ReadRows = <T extends ArchiveTable>(table: T) => AsyncIterable<reado
 export interface ArchiveSource extends AsyncDisposable {
   readClock(): Promise<Clock>;
   /** As in `ScopeHistory`: what a copy must not take for known. */
-  readHistoryFloor(): Promise<number>;
+  readHistoryFloor(): Promise<HistoryFloor>;
   readRows: ReadRows;
 }
 
@@ -56,5 +57,5 @@ export interface ArchiveTarget extends AsyncDisposable {
   /** What was appended. */
   readRows: ReadRows;
   /** Makes it an estate with this tick and an incarnation of its own. */
-  finish(tick: number, historyFloor: number): Promise<Clock>;
+  finish(tick: number, historyFloor: HistoryFloor): Promise<Clock>;
 }

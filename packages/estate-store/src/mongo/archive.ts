@@ -10,6 +10,7 @@ import {
   type ArchiveTarget,
   type ReadRows,
 } from '../copy/archive.ts';
+import type { HistoryFloor } from '../port.ts';
 import { readNewestClock } from './clock.ts';
 import { type ClockDocument, type Connection, openConnection, type Tables } from './connection.ts';
 import * as documents from './documents.ts';
@@ -201,15 +202,16 @@ async function begin(connection: Connection): Promise<void> {
   });
 }
 
-async function finish(connection: Connection, tick: number, historyFloor: number) {
+async function finish(connection: Connection, tick: number, historyFloor: HistoryFloor) {
   const { meta } = connection.tables;
   const incarnation = randomUUID();
   const at = { tick: Long.fromNumber(tick), changes_floor: Long.fromNumber(tick) };
   await inTransaction(connection, async (session) => {
     await meta.insertOne({ _id: 'clock', schema_version: SCHEMA_VERSION, incarnation, ...at }, { session });
     await meta.deleteOne({ _id: 'copy' }, { session });
-    const floor = { $set: { floor: Long.fromNumber(historyFloor) } };
-    await meta.updateOne({ _id: 'history' }, floor, { session, upsert: true });
+    const { tick: floor, atMs } = historyFloor;
+    const known = { $set: { floor: Long.fromNumber(floor), floor_at: new Date(atMs) } };
+    await meta.updateOne({ _id: 'history' }, known, { session, upsert: true });
   });
   return { incarnation, tick };
 }

@@ -27,8 +27,8 @@ export type ClockDocument = {
 /** Set while a copy is under way into this database: until it is whole, it is no estate. */
 export type CopyMark = { _id: 'copy'; started_at: Date };
 
-/** What was deleted before this tick may be forgotten whole; absent: nothing is. */
-export type HistoryDocument = { _id: 'history'; floor: Long };
+/** The newest deletion whose pillar is forgotten whole, and when that was; absent: there is none. */
+export type HistoryDocument = { _id: 'history'; floor: Long; floor_at: Date };
 
 /** A session in which some process writes; see `unblock.ts`. */
 export type WriterDocument = { _id: UUID; seen_at: Date };

@@ -3,6 +3,7 @@ import { type Document, Long } from 'mongodb';
 import type {
   CollectionRecord,
   EstateStore,
+  HistoryFloor,
   MasterRecord,
   MinionRecord,
   OutboxRow,
@@ -89,9 +90,10 @@ export async function getVersion(
   return found === null ? undefined : documents.toVersion(found);
 }
 
-export async function readHistoryFloor(tables: Tables, within: Within): Promise<number> {
+export async function readHistoryFloor(tables: Tables, within: Within): Promise<HistoryFloor> {
   const found = (await tables.meta.findOne({ _id: 'history' }, within)) as HistoryDocument | null;
-  return found === null ? 0 : documents.toNumber(found.floor);
+  if (found === null) return { tick: 0, atMs: 0 };
+  return { tick: documents.toNumber(found.floor), atMs: found.floor_at.getTime() };
 }
 
 /** Pids whose versions are asked for at once. */

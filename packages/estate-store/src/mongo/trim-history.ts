@@ -6,7 +6,7 @@ import { toNumber, type VersionDocument } from './documents.ts';
 import { INDEX } from './schema.ts';
 
 type Within = object;
-type Mark = Pick<VersionDocument, 'pid' | 'tick' | 'op'>;
+type Mark = Pick<VersionDocument, 'pid' | 'tick' | 'op' | 'updated_at'>;
 
 /**
  * One batch of a trimming, without a transaction: what is removed is older than what decides, and is never written to
@@ -52,7 +52,7 @@ async function trimOne(
   });
   if (upTo === 0) return 0;
   if (whole) {
-    const floor = { $max: { floor: newest.tick } };
+    const floor = { $max: { floor: newest.tick, floor_at: newest.updated_at } };
     await tables.meta.updateOne({ _id: 'history' }, floor, { ...within, upsert: true, hint: INDEX.id });
   }
   const old = { pid, tick: { $lte: Long.fromNumber(upTo) } };
@@ -69,7 +69,7 @@ async function trimOne(
   return Number((await tables.versions.deleteMany(gone, { ...within, hint: INDEX.version })).deletedCount);
 }
 
-const MARK = { _id: 0, pid: 1, tick: 1, op: 1 } as const;
+const MARK = { _id: 0, pid: 1, tick: 1, op: 1, updated_at: 1 } as const;
 
 async function findMark(
   tables: Tables,

@@ -198,8 +198,8 @@ export async function openSqliteTarget(path: string): Promise<ArchiveTarget> {
       const incarnation = randomUUID();
       guard(() => {
         db.run(
-          'UPDATE meta SET incarnation = ?1, tick = ?2, changes_floor = ?2, history_floor = ?3',
-          ...[incarnation, tick, historyFloor],
+          'UPDATE meta SET incarnation = ?1, tick = ?2, changes_floor = ?2, history_floor = ?3, history_floor_ms = ?4',
+          ...[incarnation, tick, historyFloor.tick, historyFloor.atMs],
         );
         db.exec('COMMIT');
       });

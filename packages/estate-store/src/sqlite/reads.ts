@@ -4,6 +4,7 @@ import type {
   Clock,
   CollectionRecord,
   EstateStore,
+  HistoryFloor,
   MasterRecord,
   MinionRecord,
   OutboxRow,
@@ -67,8 +68,9 @@ export function getVersion(db: Db, pid: string, tick?: number): PillarVersion | 
   return row && rows.toVersion(row);
 }
 
-export function readHistoryFloor(db: Db): number {
-  return db.get<{ floor: number }>('SELECT history_floor AS floor FROM meta')?.floor ?? 0;
+export function readHistoryFloor(db: Db): HistoryFloor {
+  const floor = db.get<HistoryFloor>('SELECT history_floor AS tick, history_floor_ms AS "atMs" FROM meta');
+  return { tick: floor?.tick ?? 0, atMs: floor?.atMs ?? 0 };
 }
 
 /** Values are left out: they would be read whole for nothing. */

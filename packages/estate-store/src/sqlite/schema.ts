@@ -129,7 +129,7 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE meta ADD COLUMN purge_tick INTEGER NOT NULL DEFAULT 0;
   `,
   // More kinds of versions; their values last, so that everything else is read without them. of_master: see PillarFilter.
-  // history_floor: the newest deletion whose pillar is forgotten whole.
+  // history_floor: the newest deletion whose pillar is forgotten whole, and when that was.
   `
   CREATE TABLE versions_rebuilt (
     pid TEXT NOT NULL,
@@ -165,6 +165,7 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX pillars_by_master ON pillars (of_master, pid) WHERE of_master IS NOT NULL;
 
   ALTER TABLE meta ADD COLUMN history_floor INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE meta ADD COLUMN history_floor_ms INTEGER NOT NULL DEFAULT 0;
   `,
 ];
 

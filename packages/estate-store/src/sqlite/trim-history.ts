@@ -32,8 +32,8 @@ export function trimHistory(
 }
 
 function trimOne(db: Db, pid: string, { keep, beforeMs }: Retention, room: number): number {
-  const newest = db.get<{ tick: number; op: VersionOp }>(
-    'SELECT tick, op FROM pillar_versions WHERE pid = ? ORDER BY tick DESC LIMIT 1',
+  const newest = db.get<{ tick: number; op: VersionOp; updated_at_ms: number }>(
+    'SELECT tick, op, updated_at_ms FROM pillar_versions WHERE pid = ? ORDER BY tick DESC LIMIT 1',
     pid,
   );
   if (newest === undefined) return 0;
@@ -44,7 +44,11 @@ function trimOne(db: Db, pid: string, { keep, beforeMs }: Retention, room: numbe
       : tickOf(db, 'pid = ? AND updated_at_ms < ? ORDER BY tick DESC LIMIT 1', pid, beforeMs);
   const { upTo, whole } = cutOf({ newest, beyondKeep, beforeTime });
   if (upTo === 0) return 0;
-  if (whole) db.run('UPDATE meta SET history_floor = max(history_floor, ?)', newest.tick);
+  if (whole) {
+    const sql =
+      'UPDATE meta SET history_floor = max(history_floor, ?), history_floor_ms = max(history_floor_ms, ?)';
+    db.run(sql, newest.tick, newest.updated_at_ms);
+  }
   return db.run(
     `DELETE FROM pillar_versions WHERE pid = ?1 AND tick IN
        (SELECT tick FROM pillar_versions WHERE pid = ?1 AND tick <= ?2 ORDER BY tick LIMIT ?3)`,

@@ -3,16 +3,25 @@ import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
+import type { HistoryRetention } from '../retention.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
+import { minionMoveRoute } from './minion-move.ts';
 import { minionRoutes } from './minions.ts';
+import { pillarDiffRoutes } from './pillar-diff.ts';
 import { pillarListRoute } from './pillar-list.ts';
+import { pillarRestoreRoute } from './pillar-restore.ts';
 import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
+import { purgeRoute } from './purge.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
+import { relocateRoutes } from './relocate.ts';
+import { replaceRoute } from './replace.ts';
+import { retentionRoutes } from './retention.ts';
 import { revealRoute } from './reveal.ts';
+import { scopeRestoreRoute } from './scope-restore.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
 
@@ -22,19 +31,28 @@ export function allRoutes(parts: {
   kms: Kms;
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
+  retention: HistoryRetention;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency } = parts;
+  const { estate, kms, bus, idempotency, retention } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
+    replaceRoute(estate, kms),
+    ...relocateRoutes(estate, kms),
     pillarVersionsRoute(estate),
+    ...pillarDiffRoutes(estate),
+    pillarRestoreRoute(estate, kms),
+    scopeRestoreRoute(estate, kms),
     purgeHistoryRoute(estate),
+    purgeRoute(estate),
+    ...retentionRoutes(retention),
     pillarListRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
     ...minionRoutes(estate),
+    minionMoveRoute(estate, kms),
     ...tokenRoutes(estate, kms),
     explainRoute(bus),
   ];

@@ -75,7 +75,7 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
 type Place = Pick<PillarRecord, 'tgtType' | 'tgtId' | 'name' | 'pillarenv'>;
 
 /** Names the pillar that is there already: the list does not show those of collections (seed 000). */
-async function asNamedTwin(estate: Estate, place: Place, thrown: unknown): Promise<unknown> {
+export async function asNamedTwin(estate: Estate, place: Place, thrown: unknown): Promise<unknown> {
   if (!(thrown instanceof ColonnadeError) || thrown.code !== 'already_exists') return thrown;
   const { tgtType, tgtId, name, pillarenv } = place;
   const twin = await estate.store.findPillar(tgtType, tgtId, name, pillarenv);
