@@ -160,7 +160,7 @@ describe('NATS rights', () => {
   });
 
   test('every user can do what it is for: publish its own audit record', async () => {
-    for (const user of ['pillar-api', 'pillar-merger', 'crypto-kms', 'audit-sink'] as const) {
+    for (const user of ['pillar-api', 'pillar-merger', 'crypto-kms', 'audit-sink', 'hook-runner'] as const) {
       const one = await bus.as(user);
       const ack = await one.publishDurable(
         { subject: auditSubject(user), msgId: `rights-${user}`, payload: Buffer.from('{}') },

@@ -263,7 +263,7 @@ describe('bodies', () => {
     );
     assert.deepEqual(
       { ...records[5]?.annotations },
-      { 'colonnade.io/request-body': 'omitted: not of its schema' },
+      { 'colonnade/request-body': 'omitted: not of its schema' },
     );
   });
 });

@@ -20,6 +20,8 @@ export const AUDIT_API_GROUP = 'colonnade';
 export const AUDIT_API_VERSION = 'v1';
 /** Set to `true` on a record whose bodies were left out because it was too large, as Kubernetes does. */
 export const AUDIT_TRUNCATED = 'audit.k8s.io/truncated';
+/** Set to `true` on reveals, key operations, merges and gaps: no policy of a backend leaves them out. */
+export const AUDIT_FLOOR = 'colonnade/floor';
 
 export const zObjectRef = z.strictObject({
   resource: z.string().optional(),

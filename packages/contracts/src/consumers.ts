@@ -1,5 +1,6 @@
 import { AUDIT_STREAM } from './audit.ts';
 import type { BusUser } from './endpoints.ts';
+import { EVENTS_STREAM } from './events.ts';
 
 /**
  * A durable pull consumer: made by the provisioner only, read by one user only. Deliveries are unlimited, so nothing is
@@ -19,15 +20,15 @@ export type ConsumerDefinition = {
   optional: boolean;
 };
 
-/** Short, because after a kill -9 the next writer waits this long for what the dead one had taken. */
-const FILE_ACK_WAIT_MS = 3000;
+/** Short, because after a kill -9 the next reader waits this long for what the dead one had taken. */
+const SHORT_ACK_WAIT_MS = 3000;
 
 export const auditFileConsumer: ConsumerDefinition = {
   stream: AUDIT_STREAM,
   durable: 'file',
   user: 'audit-sink',
   ack: 'all',
-  ackWaitMs: FILE_ACK_WAIT_MS,
+  ackWaitMs: SHORT_ACK_WAIT_MS,
   maxAckPending: 4096,
   optional: false,
 };
@@ -42,8 +43,22 @@ export const auditWebhookConsumer: ConsumerDefinition = {
   optional: true,
 };
 
+export const hooksConsumer: ConsumerDefinition = {
+  stream: EVENTS_STREAM,
+  durable: 'hook-runner',
+  user: 'hook-runner',
+  ack: 'explicit',
+  ackWaitMs: SHORT_ACK_WAIT_MS,
+  maxAckPending: 256,
+  optional: false,
+};
+
 /** Every durable consumer there is; rights and provisioning are made from this list. */
-export const CONSUMERS: readonly ConsumerDefinition[] = [auditFileConsumer, auditWebhookConsumer];
+export const CONSUMERS: readonly ConsumerDefinition[] = [
+  auditFileConsumer,
+  auditWebhookConsumer,
+  hooksConsumer,
+];
 
 /** What the reader of a consumer may publish: ask for the next messages, look, acknowledge. */
 export function readerRights({ stream, durable }: ConsumerDefinition): readonly string[] {

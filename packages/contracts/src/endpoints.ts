@@ -8,6 +8,7 @@ export const BUS_USERS = [
   'pillar-merger',
   'crypto-kms',
   'audit-sink',
+  'hook-runner',
   'operator',
   'provisioner',
 ] as const;

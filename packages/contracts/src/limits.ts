@@ -23,8 +23,26 @@ export const LIMITS = {
   collectionsPerMinion: 64,
   /** Environments listed for one master. */
   envsPerMaster: 64,
+  /** Minions, collections and pillars of one task. */
+  minionsPerTask: 500,
+  collectionsPerTask: 64,
+  pillarsPerTask: 200,
+  /** Canonical bytes of a template's JSON Schema. */
+  schemaBytes: 128 * 1024,
   /** Tokens of one master that are valid at the same time. */
   tokensPerMaster: 16,
+  /** Scoped roles of one API token, and entries in each list of a scope. */
+  scopedRoles: 16,
+  scopeEntries: 64,
+  /** Characters of a bearer token of an OpenID Connect issuer, and of a group's name; lines of the file of their roles. */
+  oidcTokenChars: 8192,
+  oidcGroupChars: 512,
+  oidcGroupRoles: 1000,
+  /** Open streams of changes of one process of pillar-api, and of one caller. */
+  changeStreams: 256,
+  changeStreamsPerCaller: 8,
+  /** What may wait for a reader of changes that is slow, bytes; beyond that his stream ends. */
+  changeBacklogBytes: 1024 * 1024,
   /** Body of an HTTP request, bytes. */
   httpBodyBytes: 512 * 1024,
   /** Rows in one page of a list. */
@@ -44,6 +62,8 @@ export const LIMITS = {
   kmsBatchItems: 500,
   /** Bytes of one KMS request or answer; callers split batches to stay below. */
   kmsBatchBytes: 3 * 1024 * 1024,
+  /** One parameter of a hook, bytes: Linux takes 128 KiB for a variable with its name. */
+  hookParameterBytes: 96 * 1024,
   /** `max_payload` of NATS, bytes. */
   natsPayloadBytes: 4 * 1024 * 1024,
   /** Of a message that no audit backend takes, bytes kept in its dead letter. */

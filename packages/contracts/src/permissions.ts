@@ -9,6 +9,7 @@ import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
+import { hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerExplain } from './merger.ts';
 
@@ -28,10 +29,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsJwks,
   mergerExplain,
   estateRegisterMinion,
+  hooksRun,
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
-const SERVICES: ReadonlySet<BusUser> = new Set(['pillar-api', 'pillar-merger', 'crypto-kms']);
+const SERVICES: ReadonlySet<BusUser> = new Set(['pillar-api', 'pillar-merger', 'crypto-kms', 'hook-runner']);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };
@@ -72,6 +74,7 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     // How full the stream is, and which stream it is: it trims itself, and asks for no right to do so.
     infoOf(AUDIT_STREAM),
   ],
+  'hook-runner': [auditSubject('hook-runner'), infoOf(EVENTS_STREAM)],
   // Reading the anchors is what `verify` stands on; they hold hashes, no records.
   operator: [
     '$SRV.>',

@@ -83,6 +83,8 @@ function doors(stack: Stack): string {
     ...stack.mergers.map((m, i) => [`pillar-merger ${i + 1} (health)`, `${m.url}/readyz`]),
     ['audit-sink (health)', `${stack.sink.url}/readyz`],
     ['audit log', stack.auditLog],
+    ['hook-runner (health)', `${stack.hooks.url}/readyz`],
+    ['hooks', stack.hooksDir],
     ['NATS', stack.nats.url],
     ['Redis', stack.redis.url],
     ['data and logs', stack.dir],
@@ -92,9 +94,16 @@ function doors(stack: Stack): string {
   return `${rows.map(([name, value]) => `  ${String(name).padEnd(26)} ${value}`).join('\n')}\n\nTry: ${example}\nCtrl-C stops everything.\n`;
 }
 
-function partsOf({ nats, redis, kms, api, mergers }: Stack): readonly (readonly [string, RunningServer])[] {
+function partsOf({
+  nats,
+  redis,
+  kms,
+  hooks,
+  api,
+  mergers,
+}: Stack): readonly (readonly [string, RunningServer])[] {
   const servers = [['nats-server', nats] as const, ['redis-server', redis] as const];
-  return [...servers, ...[kms, api, ...mergers].map((service) => [service.name, service] as const)];
+  return [...servers, ...[kms, hooks, api, ...mergers].map((service) => [service.name, service] as const)];
 }
 
 /** While parts are still being started, a signal ends us at once; they end with us. */

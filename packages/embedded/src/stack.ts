@@ -43,6 +43,9 @@ export type Stack = AsyncDisposable & {
   redis: RedisServer;
   kms: ServiceProcess;
   sink: ServiceProcess;
+  hooks: ServiceProcess;
+  /** A folder of hooks for each event. */
+  hooksDir: string;
   /** The audit log: one event a line. */
   auditLog: string;
   api: ServiceProcess;
@@ -65,7 +68,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await provision(nats, secrets);
 
   const launch = (
-    name: 'crypto-kms' | 'audit-sink' | 'pillar-api' | 'pillar-merger',
+    name: 'crypto-kms' | 'audit-sink' | 'hook-runner' | 'pillar-api' | 'pillar-merger',
     env: Record<string, string>,
     index = 0,
   ) =>
@@ -81,6 +84,9 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const auditLog = path.join(dir, 'audit', 'audit.log');
   const sink = started.use(await launch('audit-sink', sinkEnv(auditLog)));
   report(`audit-sink on ${sink.url}`);
+  const hooksDir = path.join(dir, 'hooks.d');
+  const hooks = started.use(await launch('hook-runner', hooksEnv(dir, hooksDir)));
+  report(`hook-runner on ${hooks.url}`);
   const api = started.use(await launch('pillar-api', apiEnv(storePath, secrets, options.httpPort ?? 0)));
   report(`pillar-api on ${api.url}`);
   const mergers: ServiceProcess[] = [];
@@ -96,7 +102,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   // A merger that is started later must be stopped too, so it is kept apart from what has moved.
   const later = new AsyncDisposableStack();
   return {
-    ...{ dir, storePath, secrets, nats, redis, kms, sink, auditLog, api, mergers },
+    ...{ dir, storePath, secrets, nats, redis, kms, sink, auditLog, hooks, hooksDir, api, mergers },
     async startMerger() {
       const merger = await launch('pillar-merger', mergerEnv(storePath, redis, secrets), mergers.length + 1);
       mergers.push(later.use(merger));
@@ -175,6 +181,11 @@ function kmsEnv(dir: string, secrets: InstallationSecrets) {
 
 function sinkEnv(auditLog: string) {
   return { AUDIT_LOG_PATH: auditLog, OPS_HOST: '127.0.0.1', OPS_PORT: '0' };
+}
+
+function hooksEnv(dir: string, hooksDir: string) {
+  const stateDir = path.join(dir, 'hooks');
+  return { HOOKS_DIR: hooksDir, HOOKS_STATE_DIR: stateDir, OPS_HOST: '127.0.0.1', OPS_PORT: '0' };
 }
 
 function apiEnv(storePath: string, secrets: InstallationSecrets, httpPort: number) {

@@ -14,6 +14,7 @@ import { testRefusals } from './contract/refusals.ts';
 import { testReopening } from './contract/reopening.ts';
 import { testRetention } from './contract/retention.ts';
 import { testSnapshots } from './contract/snapshots.ts';
+import { testTasks } from './contract/tasks.ts';
 import { testValues } from './contract/values.ts';
 
 export { runContractWriter } from './contract/crash-writer.ts';
@@ -35,6 +36,7 @@ export function runEstateContract(
     testRetention(create);
     testCollections(create);
     testFleet(create);
+    testTasks(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);

@@ -1,5 +1,6 @@
-import type { TgtType } from '@colonnade/contracts';
+import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
  * The port of the estate. One writer (pillar-api), any number of readers (pillar-merger). Every write is a batch of
@@ -96,9 +97,14 @@ export type ApiTokenRecord = {
   /** Hex SHA-256 of the whole token; the token has 256 random bits, so no salt is needed. */
   hash: string;
   sub: string;
+  /** For the whole estate. */
   roles: readonly Role[];
+  /** For parts of it. */
+  scopedRoles: readonly ScopedRole[];
   createdAtMs: number;
   expiresAtMs: number | undefined;
+  /** Written now and then, outside of the clock: see `noteTokenUse`. */
+  lastUsedAtMs: number | undefined;
   tick: number;
 };
 
@@ -156,7 +162,8 @@ export type Mutation =
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
-  | { kind: 'token.requireAdmin'; id: string };
+  | { kind: 'token.requireAdmin'; id: string }
+  | TaskMutation;
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };
@@ -213,6 +220,7 @@ export type EstateQuery = {
   collections: boolean;
   masters: readonly string[];
   minions: readonly { master: string; id: string }[];
+  tasks?: readonly string[];
 };
 
 /** One consistent snapshot: the clock, what changed since, and the rows asked for, all from the same moment. */
@@ -225,6 +233,7 @@ export type EstateSnapshot = {
   masters: ReadonlyMap<string, MasterRecord | undefined>;
   /** By `${master}/${id}`. */
   minions: ReadonlyMap<string, MinionRecord | undefined>;
+  tasks: ReadonlyMap<string, TaskRecord | undefined>;
 };
 
 export type PillarFilter = {
@@ -252,7 +261,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader {
+export interface EstateStore extends EstateReader, TaskReads {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;
@@ -295,6 +304,11 @@ export interface EstateStore extends EstateReader {
   ): Promise<Page<MinionRecord>>;
   getToken(id: string): Promise<ApiTokenRecord | undefined>;
   listTokens(): Promise<readonly ApiTokenRecord[]>;
+  /**
+   * Notes when a token was used last, never an earlier time than is noted. No change of the estate: the clock and the
+   * token's tick stay. Of a token that is gone nothing is noted.
+   */
+  noteTokenUse(id: string, atMs: number): Promise<void>;
   findIdempotent(scope: string): Promise<{ fingerprint: string; response: Value; tick: number } | undefined>;
   /** Oldest first, at most `limit`. */
   readOutbox(limit: number): Promise<readonly OutboxRow[]>;

@@ -68,19 +68,41 @@ async function fill(store: EstateStore): Promise<void> {
   await write(store, collection('z'), collection('a', 'z'), collection('m', 'a'));
   const master = { id: 'm1', envs: ['prod', 'qa'], tokenIds: ['t'], onUnknownMinion: 'refuse' } as const;
   const minion = { master: 'm1', id: 'web1', collections: ['m', 'z'], registeredBy: 'ada' };
-  const token = { id: 't1', hash: 'ab', sub: 'ada', roles: ['admin'] as const, createdAtMs: 7 };
+  const token = {
+    ...{ id: 't1', hash: 'ab', sub: 'ada', roles: ['admin'] as const, scopedRoles: [], createdAtMs: 7 },
+    ...{ expiresAtMs: undefined, lastUsedAtMs: undefined },
+  };
   await write(
     store,
     { kind: 'master.put', expect: 'absent', record: master },
     { kind: 'minion.put', expect: 'absent', record: minion },
-    { kind: 'token.put', expect: 'absent', record: { ...token, expiresAtMs: undefined } },
-    { kind: 'token.put', expect: 'absent', record: { ...token, id: 't2', expiresAtMs: 99 } },
+    { kind: 'token.put', expect: 'absent', record: token },
+    {
+      ...{ kind: 'token.put', expect: 'absent' },
+      record: {
+        ...{ ...token, id: 't2', expiresAtMs: 99, lastUsedAtMs: 98 },
+        scopedRoles: [{ role: 'editor', collections: ['z'], name_prefixes: ['é'] }],
+      },
+    },
   );
   await write(store, ...VALUES.map((text, i) => create(`p${i}`, text)));
   await write(
     store,
     create('c', '"x"', { tgtType: 'collection', tgtId: 'a', pillarenv: 'collection:a;user:ada' }),
   );
+  const minions = [{ master: 'm1', id: 'web1' }];
+  const task = { id: 'k1', templateId: 'tpl', minions, collections: ['m'], expiresAtMs: 77 };
+  await write(
+    store,
+    {
+      kind: 'template.put',
+      expect: 'absent',
+      record: { id: 'tpl', name: 'T', schema: parseValue('{"$ref":1.0}') },
+    },
+    { kind: 'task.create', record: task },
+    { kind: 'task.create', record: { ...task, id: 'k2', minions: [], expiresAtMs: undefined } },
+  );
+  await write(store, { kind: 'task.setState', id: 'k2', expectTick: undefined, state: 'failed' });
   await write(store, create('gone'), create('é'), create('🦊'), create('\uffff'));
   await write(store, { kind: 'pillar.delete', pid: 'gone', expectTick: undefined });
   const kept = { ...ANSWER, expiresAtMs: Date.now() + 3_600_000 };
@@ -100,6 +122,8 @@ async function dump(store: EstateStore) {
     masters: await store.listMasters(),
     minions: await store.listMinions({}, TICK_LIMIT),
     tokens: await store.listTokens(),
+    templates: await store.listTemplates(TICK_LIMIT),
+    tasks: await store.listTasks({}, TICK_LIMIT),
     outbox: await store.readOutbox(1000),
     answer: await store.findIdempotent(ANSWER.scope),
   };

@@ -10,7 +10,14 @@ import { MongoClient } from 'mongodb';
 import { mongoForTests, skipWithoutOwnMongo } from '../../../test/support/mongo.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 
-const look = { since: undefined, scopes: ['base'], collections: true, masters: ['m1'], minions: [] };
+const look = {
+  since: undefined,
+  scopes: ['base'],
+  collections: true,
+  masters: ['m1'],
+  minions: [],
+  tasks: ['k1'],
+};
 
 const refusal = (promise: Promise<unknown>) =>
   promise.then(
@@ -25,9 +32,14 @@ async function useStore(options: Parameters<typeof openMongoStore>[0]): Promise<
   const batch = { events: [{ type: 't', subject: 's', data: null }], by: 'ada', atMs: 1 };
   await store.write({ ...batch, mutations: [{ kind: 'pillar.create', record }] });
   await store.write({ ...batch, mutations: [{ kind: 'pillar.delete', pid: 'p1', expectTick: 1 }] });
+  const template = { id: 't1', name: 't', schema: true };
+  const put = { kind: 'template.put', expect: 'absent', record: template } as const;
+  await store.write({ ...batch, mutations: [put] });
+  assert.equal(await store.getTask('k1'), undefined);
+  await store.write({ ...batch, mutations: [{ kind: 'template.delete', id: 't1', expect: undefined }] });
   const lease = await store.acquireLease('relay', 'me', 10_000);
   await store.dropOutbox({ tick: 1, index: 0 }, { name: 'relay', fence: lease?.fence ?? 0 });
-  assert.equal((await store.readOutbox(10)).length, 1);
+  assert.equal((await store.readOutbox(10)).length, 3);
   await using _restored = await openMongoStore({ ...options, newIncarnation: true });
 }
 

@@ -1,3 +1,4 @@
+export { busSettings, logSettings, opsSettings } from './common-settings.ts';
 export {
   type ConfigOf,
   optionalSecretSetting,
@@ -10,6 +11,7 @@ export {
   setting,
   settingsTable,
 } from './config.ts';
+export { acquireFileLock, type FileLock } from './file-lock.ts';
 export { createHealth, type Health, type Readiness } from './health.ts';
 export { createLogger, LOG_LEVELS, type Logger, type LogLevel } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';

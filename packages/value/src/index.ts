@@ -6,4 +6,5 @@ export { parseValue } from './parse.ts';
 export { fromPlain, toPlain } from './plain.ts';
 export type { Limits, Value, ValueObject } from './value.ts';
 export { valueFromYaml } from './yaml-read.ts';
+export { valueFromSaltYaml } from './yaml-salt.ts';
 export { valueToYaml } from './yaml-write.ts';

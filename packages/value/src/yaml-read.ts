@@ -1,14 +1,9 @@
-import { isAlias, isMap, isScalar, isSeq, parseDocument, Scalar, type YAMLMap } from 'yaml';
+import { isAlias, isMap, isScalar, isSeq, Scalar, type YAMLMap } from 'yaml';
 import { errorAt, ValueError, type ValueErrorCode } from './errors.ts';
 import { readText } from './text.ts';
 import { depthLimit, emptyObject, type Limits, type Value } from './value.ts';
+import { ALIAS_BUDGET, offsetOf, parseDocumentOf, quotedText } from './yaml-document.ts';
 import { AMBIGUOUS, resolvePlain } from './yaml-plain.ts';
-
-/** Nodes and characters that all aliases of a text together may add. */
-const ALIAS_BUDGET = 100_000;
-
-/** Not printable, or (CR alone, NEL, LS, PS) a line break to YAML 1.1 or 1.2 and not to the other. */
-const REFUSED_CHARACTER = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]|\r(?!\n)/;
 
 interface Reading {
   readonly text: string;
@@ -27,26 +22,7 @@ interface Reading {
  */
 export function valueFromYaml(input: string | Uint8Array, limits?: Limits): Value {
   const text = readText(input, limits);
-  const refused = text.search(REFUSED_CHARACTER);
-  if (refused >= 0) throw errorAt('syntax', 'a character that has to be written as an escape', text, refused);
-  const document = parseDocument(text, {
-    schema: 'failsafe',
-    version: '1.2',
-    uniqueKeys: false,
-    prettyErrors: false,
-    logLevel: 'error',
-  });
-  const [problem] = [...document.errors, ...document.warnings];
-  if (problem !== undefined) {
-    const code = problem.code === 'RESOURCE_EXHAUSTION' ? 'too_deep' : 'syntax';
-    // The library's own message may quote the text, which may be a secret.
-    throw errorAt(
-      code,
-      `not valid YAML: ${problem.code.toLowerCase().replaceAll('_', ' ')}`,
-      text,
-      problem.pos[0],
-    );
-  }
+  const document = parseDocumentOf(text);
   if (document.directives?.yaml.explicit) throw errorAt('syntax', 'a directive', text, 0);
   const reading: Reading = {
     text,
@@ -94,7 +70,7 @@ function readScalar(reading: Reading, scalar: Scalar, at: number): Value {
   if (scalar.type !== undefined && scalar.type !== Scalar.PLAIN) {
     // Escapes can make what the raw text cannot hold.
     if (!text.isWellFormed()) throw fail(reading, 'lone_surrogate', 'an escaped lone surrogate', at);
-    return endsInsideBlock(reading.text, scalar) ? text.replace(/\n$/, '') : text;
+    return quotedText(reading.text, scalar);
   }
   const value = inContext(reading, at, () => resolvePlain(scalar.source ?? text));
   if (value === AMBIGUOUS) {
@@ -102,12 +78,6 @@ function readScalar(reading: Reading, scalar: Scalar, at: number): Value {
     throw fail(reading, 'syntax', reason, at);
   }
   return value;
-}
-
-/** Whether a block scalar's last line has no line break, which the library adds; YAML 1.2.2 (8.1.1.2) and PyYAML don't. */
-function endsInsideBlock(text: string, scalar: Scalar): boolean {
-  if (scalar.type !== Scalar.BLOCK_LITERAL && scalar.type !== Scalar.BLOCK_FOLDED) return false;
-  return scalar.range?.[1] === text.length && text.slice(text.lastIndexOf('\n') + 1).trim() !== '';
 }
 
 /** Gives an error of a check that knows no place the place it was found at. */
@@ -140,10 +110,6 @@ function copy(reading: Reading, value: Value, depth: number, at: number): Value 
     object[key] = copy(reading, item, depth + 1, at);
   }
   return object;
-}
-
-function offsetOf(node: unknown): number {
-  return (node as { range?: [number, number, number] | null } | null)?.range?.[0] ?? 0;
 }
 
 function fail(reading: Reading, code: ValueErrorCode, reason: string, offset: number): ValueError {

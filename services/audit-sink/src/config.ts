@@ -1,13 +1,15 @@
+import { auditPolicySettings } from '@colonnade/audit';
 import { ColonnadeError, LIMITS } from '@colonnade/contracts';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
+  logSettings,
   oneOf,
+  opsSettings,
   optionalSecretSetting,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zBytesCount,
   zCount,
@@ -60,6 +62,9 @@ const zNames: Parse<readonly string[]> = (text) =>
 const webhookSettings = {
   webhookConfigFile: optionalSetting('AUDIT_WEBHOOK_CONFIG_FILE', zPath, {
     help: 'kubeconfig file with address and credentials of the webhook; unset: no webhook',
+  }),
+  webhookPolicyFile: optionalSetting('AUDIT_WEBHOOK_POLICY_FILE', zPath, {
+    help: 'audit policy that says which records go to the webhook, and how much of them; read again as any policy; unset: all',
   }),
   webhookInitialBackoffMs: setting('AUDIT_WEBHOOK_INITIAL_BACKOFF_MS', zMs, {
     help: 'pause after the first failure; each further one is half as long again, five minutes at most',
@@ -132,6 +137,9 @@ export const auditSinkSettings = {
     help: '`json`: one event a line; `legacy`: the one-line text of Kubernetes',
     default: 'json',
   }),
+  logPolicyFile: optionalSetting('AUDIT_LOG_POLICY_FILE', zPath, {
+    help: 'audit policy that says which records go to the file, and how much of them; read again as any policy; unset: all',
+  }),
   logMaxAgeDays: setting('AUDIT_LOG_MAXAGE', zCount, {
     help: 'days a rotated file is kept; 0: for ever',
     default: '366',
@@ -158,16 +166,11 @@ export const auditSinkSettings = {
     default: '10000',
   }),
   ...webhookSettings,
+  auditStrictPolicy: auditPolicySettings.auditStrictPolicy,
   ...ingestSettings,
-  natsUrl: setting('NATS_URL', zText, {
-    help: 'one or several `nats://host:port`, separated by commas',
-    default: 'nats://127.0.0.1:4222',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `audit-sink`' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
-  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
-  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8083' }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+  ...busSettings('audit-sink'),
+  ...opsSettings(8084),
+  ...logSettings,
 };
 
 export type AuditSinkConfig = ConfigOf<typeof auditSinkSettings>;

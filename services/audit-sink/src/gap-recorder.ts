@@ -1,4 +1,5 @@
 import { microTime } from '@colonnade/audit';
+import { readMessage } from '@colonnade/audit-log';
 import type { Bus, Delivery } from '@colonnade/bus';
 import {
   type AuditBackend,
@@ -11,7 +12,6 @@ import {
 } from '@colonnade/contracts';
 import type { Events } from './events.ts';
 import { type Gap, gapEvent } from './gap.ts';
-import { readMessage } from './read-message.ts';
 
 const BUDGET_MS = 5000;
 

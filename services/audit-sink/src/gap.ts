@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuditBackend, AuditEvent } from '@colonnade/contracts';
+import { AUDIT_FLOOR, type AuditBackend, type AuditEvent } from '@colonnade/contracts';
 
 /** Why records are missing from a backend. */
 type GapReason =
@@ -44,6 +44,7 @@ export function gapEvent(gap: Gap, stream: string, time: string): AuditEvent {
     requestReceivedTimestamp: time,
     stageTimestamp: time,
     annotations: {
+      [AUDIT_FLOOR]: 'true',
       'colonnade/backend': backend,
       'colonnade/gap-reason': reason,
       'colonnade/gap-from': String(from),

@@ -1,4 +1,6 @@
-import { type Bus, connectBus } from '@colonnade/bus';
+import { createAuditWatch, openPolicySource } from '@colonnade/audit';
+import { createReloadingPoster } from '@colonnade/audit-webhook';
+import { type Bus, connectService } from '@colonnade/bus';
 import {
   createHealth,
   createMetrics,
@@ -6,8 +8,8 @@ import {
   type Logger,
   type Running,
 } from '@colonnade/service-kit';
-import type { EventFilter } from './backends/backend.ts';
 import { createFileBackend } from './backends/file.ts';
+import { type EventFilter, filterBy } from './backends/filter.ts';
 import { createStdoutBackend } from './backends/stdout.ts';
 import { startBackends } from './backends/union.ts';
 import { createWebhookBackend, type WebhookBackend } from './backends/webhook.ts';
@@ -16,15 +18,10 @@ import { createEvents, type Events } from './events.ts';
 import { hashToken } from './ingest/authenticate.ts';
 import { type IngestServer, startIngest } from './ingest/server.ts';
 import { watchBacklog } from './retention.ts';
-import { createReloadingPoster } from './webhook/reloading-poster.ts';
 
 export type AuditSink = Running & { url: string; ingestUrl: string | undefined };
 
-export type AuditSinkDeps = {
-  logger: Logger;
-  /** Which events a backend takes; all of them unless said. */
-  filters?: { file?: EventFilter; webhook?: EventFilter };
-};
+export type AuditSinkDeps = { logger: Logger };
 
 const MEGABYTE = 1024 * 1024;
 
@@ -33,17 +30,24 @@ const MEGABYTE = 1024 * 1024;
  * @throws ColonnadeError `misconfigured`, `bus_unavailable`
  */
 export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDeps): Promise<AuditSink> {
-  const { logger, filters = {} } = deps;
+  const { logger } = deps;
   const metrics = createMetrics('audit-sink');
   const events = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
-  const bus = started.use(await openBus(config, logger));
+  const bus = started.use(await connectService('audit-sink', config, logger));
   const health = createHealth();
   const { opsHost: host, opsPort: port } = config;
   const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
 
-  const file = logBackend(config, bus, events, filters.file);
-  const webhook = webhookBackend(config, bus, events, filters.webhook);
+  const watch = createAuditWatch(logger, metrics);
+  const filterOf = (policyFile: string | undefined): EventFilter | undefined => {
+    if (policyFile === undefined) return undefined;
+    return filterBy(
+      started.use(openPolicySource({ file: policyFile, strict: config.auditStrictPolicy, watch })),
+    );
+  };
+  const file = logBackend(config, bus, events, filterOf(config.logPolicyFile));
+  const webhook = webhookBackend(config, bus, events, filterOf(config.webhookPolicyFile));
   const union = started.use(startBackends(webhook === undefined ? [file] : [file, webhook], bus, events));
   const backlog = started.use(
     watchBacklog(
@@ -75,17 +79,6 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
     announce: { url: ops.url, ...(ingestUrl === undefined ? {} : { ingestUrl }) },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-function openBus(config: AuditSinkConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: 'audit-sink',
-    password: config.natsPassword.reveal(),
-    name: 'audit-sink',
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 function logBackend(config: AuditSinkConfig, bus: Bus, events: Events, filter: EventFilter | undefined) {

@@ -2,10 +2,8 @@ import assert from 'node:assert/strict';
 import { cp, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { formatRecord, nextHead, parseRecord, type Verification, verifyLog } from '@colonnade/audit-log';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { nextHead } from '../src/file/chain.ts';
-import { formatRecord, parseRecord } from '../src/file/journal-format.ts';
-import { type Verification, verifyLog } from '../src/index.ts';
 import { type PreparedSink, prepareSink, publishMany, readIds } from './support.ts';
 
 describe('the hash chain', () => {

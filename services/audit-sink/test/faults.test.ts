@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { verifyLog } from '@colonnade/audit-log';
 import { type ServiceProcess, startService } from '@colonnade/embedded';
+import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { verifyLog } from '../src/index.ts';
-import { startWebhook, writeKubeconfig } from './fake-webhook.ts';
 import { eventOf, type PreparedSink, prepareSink, publish, readIds } from './support.ts';
 
 /** 1 MB is the smallest file there is: with these events it is rotated after a few hundred of them. */

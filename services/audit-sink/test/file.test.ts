@@ -5,10 +5,10 @@ import { link, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { findEvents, verifyLog } from '@colonnade/audit-log';
 import { AUDIT_STREAM, type AuditEvent, encode, zAuditEvent } from '@colonnade/contracts';
 import { skipWithoutMount, smallDisk } from '../../../test/support/small-disk.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { findEvents, verifyLog } from '../src/index.ts';
 import {
   eventOf,
   type PreparedSink,

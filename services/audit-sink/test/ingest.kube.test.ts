@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { describe, test } from 'node:test';
 import { canonicalText, type ValueObject } from '@colonnade/value';
 import { makeAuthority } from '../../../test/support/certificates.ts';
+import { writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { skipWithoutKube } from '../../../test/support/kube/find-kube.ts';
 import { type Kube, startKube } from '../../../test/support/kube.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { normalise, parseLoosely } from '../src/ingest/normalise.ts';
-import { writeKubeconfig } from './fake-webhook.ts';
 import { prepareSink, readLines } from './support.ts';
 
 /** Every level, and the stages of long-running requests. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { AUDIT_STREAM, type AuditEvent } from '@colonnade/contracts';
+import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { startWebhook, writeKubeconfig } from './fake-webhook.ts';
 import {
   eventOf,
   type PreparedSink,

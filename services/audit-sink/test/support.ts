@@ -20,7 +20,7 @@ import {
 import { createLogger } from '@colonnade/service-kit';
 import { type RealBus, type RealBusOptions, startRealBus } from '../../../test/support/real-bus.ts';
 import { tempDir } from '../../../test/support/temp.ts';
-import { type AuditSinkDeps, createAuditSink, readAuditSinkConfig } from '../src/index.ts';
+import { createAuditSink, readAuditSinkConfig } from '../src/index.ts';
 
 export type PreparedSink = Awaited<ReturnType<typeof prepareSink>>;
 
@@ -49,9 +49,9 @@ export async function prepareSink(options: RealBusOptions = {}) {
     publisher: await bus.as('pillar-api'),
     deadLetters: async () => (await readStream(bus, AUDIT_DEAD_STREAM)).map((m) => decode(zDeadLetter, m)),
     anchors: async () => (await readStream(bus, AUDIT_ANCHOR_STREAM)).map((m) => decode(zAuditAnchor, m)),
-    async start(changes: Record<string, string | undefined> = {}, deps: Omit<AuditSinkDeps, 'logger'> = {}) {
+    async start(changes: Record<string, string | undefined> = {}) {
       const config = readAuditSinkConfig({ ...env, ...changes });
-      return stack.use(await createAuditSink(config, { logger, ...deps }));
+      return stack.use(await createAuditSink(config, { logger }));
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { toPlain, type Value } from '@colonnade/value';
+import { type Behaviour, startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { type Behaviour, startWebhook, writeKubeconfig } from './fake-webhook.ts';
 import {
   eventOf,
   type PreparedSink,
@@ -10,6 +13,7 @@ import {
   publishList,
   publishMany,
   readIds,
+  readLines,
 } from './support.ts';
 
 /** Fast, so that a test need not wait as an operator would. */
@@ -27,13 +31,9 @@ describe('the webhook', () => {
   });
   after(() => sink[Symbol.asyncDispose]());
 
-  const run = async (
-    webhook: { url: string },
-    changes: Record<string, string> = {},
-    deps: Parameters<PreparedSink['start']>[1] = {},
-  ) => {
+  const run = async (webhook: { url: string }, changes: Record<string, string> = {}) => {
     const config = await writeKubeconfig(sink.dir, { server: webhook.url }, { token: 's3cret' });
-    return sink.start({ ...FAST, AUDIT_WEBHOOK_CONFIG_FILE: config, ...changes }, deps);
+    return sink.start({ ...FAST, AUDIT_WEBHOOK_CONFIG_FILE: config, ...changes });
   };
 
   test('gets every record, in the order of the stream, in lists of the size asked for', async () => {
@@ -46,6 +46,7 @@ describe('the webhook', () => {
     assert.deepEqual(new Set(webhook.ids()), new Set(wanted));
     assert.equal(webhook.ids().length, wanted.length);
     assert.ok(webhook.lists.every((list) => list.length <= 50));
+    await waitFor('the file too', async () => (await readIds(sink.logPath)).length >= wanted.length);
     assert.deepEqual(webhook.ids(), (await readIds(sink.logPath)).slice(-wanted.length));
   });
 
@@ -136,22 +137,58 @@ describe('the webhook', () => {
     assert.equal(JSON.parse(Buffer.from(letter?.payload_b64 ?? '', 'base64').toString()).auditID, 'many-77');
   });
 
-  test('each backend takes what its filter lets through', async () => {
+  test('each backend takes what its policy lets through, as much as it says, and never less than the floor', async () => {
     await using webhook = await startWebhook();
-    const filters = {
-      file: ({ verb }: Record<string, unknown>) => verb !== 'watch',
-      webhook: ({ level }: Record<string, unknown>) => level === 'Request',
+    const policyFile = async (name: string, rules: string) => {
+      const file = path.join(sink.dir, name);
+      await writeFile(file, `{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":${rules}}`);
+      return file;
     };
-    await using _running = await run(webhook, {}, { filters });
-    await publish(sink.publisher, eventOf('filter-1', { verb: 'watch', level: 'Request' }));
-    await publish(sink.publisher, eventOf('filter-2'));
-    await publish(sink.publisher, eventOf('filter-3', { level: 'Request' }));
-    await waitFor('both', async () => {
-      return webhook.ids().includes('filter-3') && (await readIds(sink.logPath)).includes('filter-3');
+    await using _running = await run(webhook, {
+      AUDIT_LOG_POLICY_FILE: await policyFile(
+        'file-policy.json',
+        '[{"level":"None","verbs":["watch"]},{"level":"RequestResponse"}]',
+      ),
+      AUDIT_WEBHOOK_POLICY_FILE: await policyFile(
+        'webhook-policy.json',
+        '[{"level":"None","verbs":["get"]},{"level":"Metadata","verbs":["create"]},{"level":"RequestResponse"}]',
+      ),
     });
-    assert.deepEqual(webhook.ids(), ['filter-1', 'filter-3']);
-    const ids = (await readIds(sink.logPath)).filter((id) => id.startsWith('filter-'));
-    assert.deepEqual(ids, ['filter-2', 'filter-3']);
+    const body = { requestObject: { kept: 'in the file' }, level: 'Request' } as const;
+    await publish(sink.publisher, eventOf('policy-1', { verb: 'watch', ...body }));
+    await publish(sink.publisher, eventOf('policy-2', { verb: 'get' }));
+    await publish(sink.publisher, eventOf('policy-3', { verb: 'create', ...body }));
+    await publish(
+      sink.publisher,
+      eventOf('policy-4', { verb: 'get', annotations: { 'colonnade/floor': 'true' }, ...body }),
+    );
+    await waitFor('both', async () => {
+      return webhook.ids().includes('policy-4') && (await readIds(sink.logPath)).includes('policy-4');
+    });
+    assert.deepEqual(webhook.ids(), ['policy-1', 'policy-3', 'policy-4']);
+    const bodies = (webhook.taken as { level: string; requestObject?: object }[]).map((event) => [
+      event.level,
+      event.requestObject && toPlain(event.requestObject as Value),
+    ]);
+    const kept = { kept: 'in the file' };
+    assert.deepEqual(bodies, [
+      ['Request', kept],
+      ['Metadata', undefined],
+      ['Metadata', undefined],
+    ]);
+    const lines = (await readLines(sink.logPath)).filter((line) => line.includes('"policy-'));
+    const ids = lines.map((line) => JSON.parse(line).auditID);
+    assert.deepEqual(ids, ['policy-2', 'policy-3', 'policy-4']);
+    assert.ok(lines[1]?.includes('in the file'));
+  });
+
+  test('a policy that is none keeps the sink from starting, and says where it is wrong', async () => {
+    const file = path.join(sink.dir, 'bad-policy.json');
+    await writeFile(file, '{"apiVersion":"audit.k8s.io/v1","kind":"Policy","rules":[{"level":"Most"}]}');
+    await assert.rejects(sink.start({ AUDIT_WEBHOOK_POLICY_FILE: file, AUDIT_LOG_POLICY_FILE: file }), {
+      code: 'misconfigured',
+      message: /rules\[0\]\.level/u,
+    });
   });
 
   test('a body over the limit is cut as Kubernetes does it', async () => {

@@ -1,18 +1,17 @@
 import { auditPolicySettings } from '@colonnade/audit';
 import { LIMITS } from '@colonnade/contracts';
 import {
+  busSettings,
   type ConfigOf,
   createSecret,
-  LOG_LEVELS,
-  oneOf,
+  logSettings,
+  opsSettings,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zCount,
   zPath,
-  zPort,
   zText,
 } from '@colonnade/service-kit';
 
@@ -58,15 +57,9 @@ export const kmsSettings = {
     default: '10000',
   }),
   ...auditPolicySettings,
-  natsUrl: setting('NATS_URL', zText, {
-    help: 'one or several `nats://host:port`, separated by commas',
-    default: 'nats://127.0.0.1:4222',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `crypto-kms`' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
-  opsHost: setting('OPS_HOST', zText, { help: 'address of health, metrics and JWKS', default: '127.0.0.1' }),
-  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8082' }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+  ...busSettings('crypto-kms'),
+  ...opsSettings(8082, 'health, metrics and JWKS'),
+  ...logSettings,
 };
 
 export type KmsConfig = ConfigOf<typeof kmsSettings>;

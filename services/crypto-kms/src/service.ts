@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, type Route, route } from '@colonnade/bus';
+import { type Bus, connectService, type Route, route } from '@colonnade/bus';
 import { kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal } from '@colonnade/contracts';
 import {
   createHealth,
@@ -46,7 +46,7 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
   const state = await openState(config, events);
 
   await using started = new AsyncDisposableStack();
-  const bus = started.use(await openBus(config, logger));
+  const bus = started.use(await connectService('crypto-kms', config, logger));
   const { auditor } = started.use(openAuditor({ bus, service: 'crypto-kms', config, logger, metrics }));
   const queue = started.use(createRecordQueue(config.auditBuffer, events));
   const health = createHealth();
@@ -81,17 +81,6 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
     announce: { url: ops.url },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-function openBus(config: KmsConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: 'crypto-kms',
-    password: config.natsPassword.reveal(),
-    name: 'crypto-kms',
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 type State = Awaited<ReturnType<typeof openState>>;

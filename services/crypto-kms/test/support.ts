@@ -6,12 +6,11 @@ import {
   AUDIT_STREAM,
   type AuditEvent,
   ColonnadeError,
-  decode,
+  decodeAuditMessage,
   deriveGrantKey,
   GRANT_AUDIENCE,
   type GrantAct,
   startCall,
-  zAuditEvent,
 } from '@colonnade/contracts';
 import { createLogger } from '@colonnade/service-kit';
 import { SignJWT } from 'jose';
@@ -97,7 +96,7 @@ export async function prepareKms() {
           JSON.stringify({ seq }),
         );
         const { data } = answer.json<{ message: { data: string } }>().message;
-        records.push(decode(zAuditEvent, Buffer.from(data, 'base64')));
+        records.push(...decodeAuditMessage(Buffer.from(data, 'base64')));
       }
       await witness.close();
       return records;

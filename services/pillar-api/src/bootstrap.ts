@@ -31,8 +31,10 @@ export async function registerBootstrapToken(
     hash: hashToken(token),
     sub: BOOTSTRAP_SUB,
     roles: ['admin'],
+    scopedRoles: [],
     createdAtMs: nowMs,
     expiresAtMs: undefined,
+    lastUsedAtMs: undefined,
   } as const;
   const mutations = [{ kind: 'token.put', expect: 'absent', record }] as const;
   try {

@@ -1,5 +1,5 @@
 import { LIMITS } from '@colonnade/contracts';
-import type { EstateStore } from '@colonnade/estate-store';
+import type { EstateStore, PillarRecord } from '@colonnade/estate-store';
 
 /** Rows read at once: they come with their values, of up to 256 KiB each. */
 const CHUNK_ROWS = 50;
@@ -13,6 +13,7 @@ type Named = { pid: string; name: string; is_secret: boolean };
 export async function nameCollectionPillars(
   store: Pick<EstateStore, 'listPillars'>,
   id: string,
+  isVisible: (pillar: PillarRecord) => boolean = () => true,
   limit: number = LIMITS.pageRows,
 ): Promise<{ pillars: Named[]; pillars_more: boolean }> {
   const pillars: Named[] = [];
@@ -20,7 +21,9 @@ export async function nameCollectionPillars(
   do {
     const page = { after, limit: Math.min(CHUNK_ROWS, limit - pillars.length) };
     const { rows, next } = await store.listPillars({ tgtTypes: ['collection'], tgtId: id }, page);
-    pillars.push(...rows.map(({ pid, name, isSecret }) => ({ pid, name, is_secret: isSecret })));
+    pillars.push(
+      ...rows.filter(isVisible).map(({ pid, name, isSecret }) => ({ pid, name, is_secret: isSecret })),
+    );
     after = next;
   } while (after !== undefined && pillars.length < limit);
   return { pillars, pillars_more: after !== undefined };

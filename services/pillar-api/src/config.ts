@@ -3,21 +3,24 @@ import { auditSettings } from '@colonnade/audit';
 import { LIMITS } from '@colonnade/contracts';
 import { storeSettings, withStoreUrl } from '@colonnade/estate-store/settings';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
-  oneOf,
+  logSettings,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zCount,
   zFlag,
   zMs,
   zPath,
   zPort,
+  zSeconds,
   zText,
+  zUrl,
 } from '@colonnade/service-kit';
+
+import { OIDC_ALGORITHMS } from './auth/oidc.ts';
 
 /** Milliseconds that must not be next to nothing: the value paces a loop or bounds a wait. */
 const zMsFrom =
@@ -28,13 +31,27 @@ const zMsFrom =
     return value;
   };
 
-const zCountFrom =
+const zSecondsFrom =
   (min: number): Parse<number> =>
   (text) => {
-    const value = zCount(text);
+    const value = zSeconds(text);
     if (value < min) throw new Error(`must be at least ${min}`);
     return value;
   };
+
+const zPositive: Parse<number> = (text) => {
+  const value = zCount(text);
+  if (value < 1) throw new Error('must be at least 1');
+  return value;
+};
+
+/** @returns the names, each one that this program takes */
+const zAlgorithms: Parse<readonly string[]> = (text) => {
+  const names = text.split(',').map((name) => name.trim());
+  const known: readonly string[] = OIDC_ALGORITHMS;
+  if (names.every((name) => known.includes(name))) return names;
+  throw new Error(`must be of ${known.join(', ')}, separated by commas`);
+};
 
 /** @returns the text as Fastify takes it */
 function zAddresses(text: string): string {
@@ -58,18 +75,44 @@ export const settings = {
     default: 'false',
     help: 'Set for one start after an older store was put back: nothing cached anywhere is used then',
   }),
-  natsUrl: setting('NATS_URL', zText, {
-    default: 'nats://127.0.0.1:4222',
-    help: 'NATS servers, separated by commas',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'Password of the NATS user pillar-api' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA that signed the certificate of NATS' }),
+  ...busSettings('pillar-api'),
   bootstrapTokenFile: optionalSetting('BOOTSTRAP_TOKEN_FILE', zPath, {
     help: 'File (0600) with the first admin token, registered while no admin token is valid',
   }),
   metricsAnonymous: setting('METRICS_ANONYMOUS', zFlag, {
     default: 'false',
     help: 'Show /metrics without a token; otherwise any role may see it',
+  }),
+  oidcIssuer: optionalSetting('OIDC_ISSUER', zUrl('https:', 'http:'), {
+    help: 'Issuer whose bearer tokens are taken beside API tokens, as `iss` has it; `http` only on this host',
+  }),
+  oidcAudience: optionalSetting('OIDC_AUDIENCE', zText, { help: '`aud` such a token must have' }),
+  oidcAlgorithms: setting('OIDC_ALGORITHMS', zAlgorithms, {
+    default: 'RS256,PS256,ES256,EdDSA',
+    help: 'Signatures that are taken, separated by commas; none with a shared secret',
+  }),
+  oidcSubClaim: setting('OIDC_SUB_CLAIM', zText, {
+    default: 'sub',
+    help: 'Claim that names the user; nobody may be able to choose it',
+  }),
+  oidcGroupsClaim: setting('OIDC_GROUPS_CLAIM', zText, {
+    default: 'groups',
+    help: 'Claim, or path of claims with dots, that lists his groups',
+  }),
+  oidcRolesFile: optionalSetting('OIDC_ROLES_FILE', zPath, {
+    help: 'JSON list of `group`, `role` and optional scope: what the groups may do',
+  }),
+  oidcMaxTokenAgeS: setting('OIDC_MAX_TOKEN_AGE_S', zSecondsFrom(60), {
+    default: '3600',
+    help: 'A token issued longer ago is refused whatever its `exp` says, seconds',
+  }),
+  requestsPerMinute: setting('REQUESTS_PER_MINUTE', zPositive, {
+    default: '30000',
+    help: 'Requests one API token, or user of the issuer, may make in a minute; more are 429',
+  }),
+  requestsBurst: setting('REQUESTS_BURST', zPositive, {
+    default: '5000',
+    help: 'Of them at once, after a pause',
   }),
   denialsPerMinute: setting('DENIALS_PER_MINUTE', zCount, {
     default: '60',
@@ -91,10 +134,10 @@ export const settings = {
     default: '60000',
     help: 'Not ready while an event waits longer than this for NATS, milliseconds',
   }),
-  historyKeepVersions: optionalSetting('HISTORY_KEEP_VERSIONS', zCountFrom(1), {
+  historyKeepVersions: optionalSetting('HISTORY_KEEP_VERSIONS', zPositive, {
     help: 'Newest versions kept of each pillar, the one it is now among them; unset: all',
   }),
-  historyKeepDays: optionalSetting('HISTORY_KEEP_DAYS', zCountFrom(1), {
+  historyKeepDays: optionalSetting('HISTORY_KEEP_DAYS', zPositive, {
     help: 'Days a version is kept after it was replaced, or its pillar deleted; unset: for ever',
   }),
   historyRunMs: setting('HISTORY_RUN_MS', zMs, {
@@ -105,7 +148,7 @@ export const settings = {
     default: String(LIMITS.minionsPerMaster),
     help: 'Minions up to which a master gets new ones registered by their first request',
   }),
-  minionsPerMinute: setting('MINIONS_PER_MINUTE', zCountFrom(1), {
+  minionsPerMinute: setting('MINIONS_PER_MINUTE', zPositive, {
     default: String(LIMITS.minionsPerMinute),
     help: 'New minions of one master registered in a minute, in each process; more wait for their next request',
   }),
@@ -113,7 +156,7 @@ export const settings = {
   trustedProxies: optionalSetting('TRUSTED_PROXIES', zAddresses, {
     help: 'Addresses and networks (a.b.c.d/n) of proxies, separated by commas, whose X-Forwarded-For counts',
   }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { default: 'info', help: 'Least level that is logged' }),
+  ...logSettings,
 };
 
 export type PillarApiConfig = ConfigOf<typeof settings>;

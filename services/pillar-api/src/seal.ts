@@ -1,6 +1,6 @@
 import { ColonnadeError, encodeTree, type PillarContext, pillarAad, zEnc } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
-import { requirePermission } from './auth/permissions.ts';
+import { requireOn } from './auth/scope.ts';
 import type { Input } from './http/route.ts';
 import type { Kms } from './kms.ts';
 import { checkOpenValue, isSealedValue } from './pillar-value.ts';
@@ -23,7 +23,7 @@ export async function sealForStore(
     checkOpenValue(value);
     return encodeTree(zEnc, await kms.seal(context, value, asked.call));
   }
-  requirePermission(asked.principal.permissions, 'secret:reveal');
+  await requireOn(asked.principal, 'secret:reveal', context);
   const grant = await asked.principal.grant('reveal', pillarAad(context));
   try {
     await kms.verify(grant, context, value, asked.call);

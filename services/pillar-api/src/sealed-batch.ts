@@ -10,7 +10,7 @@ import {
 } from '@colonnade/contracts';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { Principal } from './auth/authenticate.ts';
-import { requirePermission } from './auth/permissions.ts';
+import { requireOn } from './auth/scope.ts';
 import { type Kms, toWire } from './kms.ts';
 
 /** A sealed value that is to stand somewhere else. */
@@ -21,7 +21,7 @@ const CHUNK_BYTES = LIMITS.kmsBatchBytes - 256 * 1024;
 
 /**
  * Has sealed values sealed for other places; their plaintext stays in the key service. Whoever chooses where a secret
- * stands chooses who reads it, so the caller must be one who may read secrets, and each batch has his grant.
+ * stands chooses who reads it, so the caller must be one who may read each of them, and each batch has his grant.
  * @throws ColonnadeError `forbidden` | `decrypt_failed` | `kid_unknown` | `kms_refused` | `kms_unavailable`
  */
 export async function resealAll(
@@ -31,7 +31,7 @@ export async function resealAll(
   call: Call,
 ): Promise<Value[]> {
   if (moves.length === 0) return [];
-  requirePermission(principal.permissions, 'secret:reveal');
+  for (const { from } of moves) await requireOn(principal, 'secret:reveal', from);
   const sealed: Value[] = [];
   for (const chunk of chunksOf(moves)) {
     const places = chunk.map(({ from, to }) => ({ from: pillarAad(from), to: pillarAad(to) }));

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type Auditor, openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, type Route } from '@colonnade/bus';
+import { type Bus, connectService, type Route } from '@colonnade/bus';
 import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
 import {
@@ -13,11 +13,14 @@ import {
 } from '@colonnade/service-kit';
 import { createAudit, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
+import { readOidc } from './auth/read-oidc.ts';
+import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
+import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
 import { registerMinionRoute } from './register-minion.ts';
@@ -37,7 +40,7 @@ export async function createPillarApi(
   const events = createEvents(logger, metrics);
   const store = stack.use(await openEstateStore(placeOf(config), { newIncarnation: config.storeRestored }));
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
-  const bus = stack.use(await connect(config, logger));
+  const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
@@ -47,6 +50,7 @@ export async function createPillarApi(
   stack.use(await serveBus(bus, register, events));
   const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
+  const oidc = readOidc(config);
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -59,8 +63,12 @@ export async function createPillarApi(
     }),
   );
   const app = createApp({
-    store,
-    routes: allRoutes({ estate, kms, bus, idempotency: createIdempotency(store, kms), retention }),
+    authenticator: { store, oidc, noteUse: createTokenUse(store) },
+    rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
+    routes: allRoutes({
+      ...{ estate, kms, bus, oidc, retention },
+      ...{ rates: config, idempotency: createIdempotency(store, kms) },
+    }),
     opsRoutes: opsRoutes(health, metrics),
     metricsAnonymous: config.metricsAnonymous,
     denials,
@@ -74,17 +82,6 @@ export async function createPillarApi(
   stack.defer(() => health.setDraining());
   const owned = stack.move();
   return { url, announce: { url }, [Symbol.asyncDispose]: () => owned.disposeAsync() };
-}
-
-function connect(config: PillarApiConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: SERVICE.name,
-    password: config.natsPassword.reveal(),
-    name: SERVICE.name,
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }
 
 function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, events: Events): Relay {

@@ -5,6 +5,7 @@ import {
   type zCollectionView,
   type zMasterView,
   type zMinionView,
+  type zRevocationView,
   type zTokenView,
 } from '@colonnade/contracts';
 import type {
@@ -16,6 +17,7 @@ import type {
 } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
+import { kindOf } from './auth/revocations.ts';
 import { etagOf } from './http/etag.ts';
 
 /** What a record looks like in an answer. The one place where a secret's value becomes the mask. */
@@ -85,9 +87,26 @@ export function viewToken(token: ApiTokenRecord): z.output<typeof zTokenView> {
     id: token.id,
     sub: token.sub,
     roles: [...token.roles],
+    scoped_roles: [...token.scopedRoles],
     created_at: viewTime(token.createdAtMs),
-    expires_at: token.expiresAtMs === undefined ? null : viewTime(token.expiresAtMs),
+    expires_at: viewOptionalTime(token.expiresAtMs),
+    last_used_at: viewOptionalTime(token.lastUsedAtMs),
   };
+}
+
+export function viewRevocation(record: Omit<ApiTokenRecord, 'tick'>): z.output<typeof zRevocationView> {
+  const isUser = kindOf(record) === 'sub';
+  return {
+    id: record.id,
+    sub: isUser ? record.sub : null,
+    jti: isUser ? null : record.sub,
+    revoked_at: viewTime(record.createdAtMs),
+    ends_at: viewTime(record.expiresAtMs ?? record.createdAtMs),
+  };
+}
+
+function viewOptionalTime(epochMs: number | undefined): string | null {
+  return epochMs === undefined ? null : viewTime(epochMs);
 }
 
 export function viewTime(epochMs: number): string {

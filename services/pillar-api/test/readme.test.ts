@@ -12,6 +12,7 @@ import {
   zPillarCreate,
   zPillarList,
   zPillarUpdate,
+  zRevocationCreate,
   zTokenCreate,
 } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
@@ -35,14 +36,7 @@ test('the table of settings is that of the code', () => {
 });
 
 test('the table of routes names every route with its permission', () => {
-  const nothing = undefined as never;
-  const routes = allRoutes({
-    estate: nothing,
-    kms: nothing,
-    bus: nothing,
-    idempotency: nothing,
-    retention: nothing,
-  });
+  const routes = allRoutes({} as never);
   const expected = routes.map(
     ({ method, url, permission }) => `| \`${method} ${url}\` | \`${permission}\` |`,
   );
@@ -74,6 +68,7 @@ test('the table of fields names every field of the bodies', () => {
     'POST /masters/:id/tokens': zMasterTokenCreate.unwrap(),
     'PUT /masters/:master/minions/:id': zMinionPut,
     'POST /tokens': zTokenCreate,
+    'POST /revocations': zRevocationCreate,
     'GET /explain': zExplainQuery,
   };
   const told = tableOf('By hand').map((line) =>

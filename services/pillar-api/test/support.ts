@@ -28,6 +28,8 @@ export type ApiWorld = AsyncDisposable & {
   /** A token with these roles, made by the admin; `sub` is "<roles>" unless given. */
   tokenOf(roles: readonly string[], sub?: string): Promise<{ id: string; token: string }>;
   as(roles: readonly string[], sub?: string): Promise<ApiClient>;
+  /** A client with roles for a part of the estate only. */
+  scoped(scopedRoles: readonly object[], sub?: string): Promise<ApiClient>;
 };
 
 export async function startWorld(
@@ -85,6 +87,11 @@ export async function startWorld(
   const owned = stack.move();
   return {
     ...{ bus, dir, storePath, kms, api, adminToken, admin, startApi, tokenOf },
+    scoped: async (scopedRoles, sub = 'scoped') => {
+      const body = fromPlain({ sub, scoped_roles: [...scopedRoles] });
+      const { token } = plain(await admin.call('POST', '/tokens', body)) as { token: string };
+      return createApiClient(api.url, token);
+    },
     as: async (roles, sub) => createApiClient(api.url, (await tokenOf(roles, sub)).token),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -9,7 +9,8 @@ import { type Plan, planMerge } from './plan.ts';
 import type { VerifyToken } from './verify-token.ts';
 
 export type MergeRequest = { token: string; master: string; minionId: string; pillarenv: string };
-export type MergeAnswer = { clock: number; pillar: Value };
+/** `secrets`: how many of its values were opened. */
+export type MergeAnswer = { clock: number; pillar: Value; secrets: number };
 
 export type MergeDeps = {
   estate: Pick<EstateCache, 'read'>;
@@ -31,7 +32,7 @@ export async function answerMerge(request: MergeRequest, deps: MergeDeps, call: 
   const { tokenId } = await deps.verifyToken(request.token, request.master);
   const { clock, plan } = await planOrRegister(request, tokenId, deps, call);
   const opened = await openSecrets(plan.merged, request, deps.askKms, call);
-  return { clock, pillar: buildPillar(plan.merged, opened) };
+  return { clock, pillar: buildPillar(plan.merged, opened), secrets: opened.size };
 }
 
 async function planOrRegister(

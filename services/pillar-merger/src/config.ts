@@ -1,14 +1,15 @@
 import { auditPolicySettings } from '@colonnade/audit';
 import { storeSettings, withStoreUrl } from '@colonnade/estate-store/settings';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
+  logSettings,
   oneOf,
+  opsSettings,
   optionalSecretSetting,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zBytesCount,
   zCount,
@@ -82,15 +83,9 @@ export const mergerSettings = {
     default: '1000',
   }),
   ...auditPolicySettings,
-  natsUrl: setting('NATS_URL', zText, {
-    help: 'one or several `nats://host:port`, separated by commas',
-    default: 'nats://127.0.0.1:4222',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `pillar-merger`' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
-  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
-  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8083' }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+  ...busSettings('pillar-merger'),
+  ...opsSettings(8083),
+  ...logSettings,
 };
 
 export type MergerConfig = ConfigOf<typeof mergerSettings>;

@@ -29,7 +29,7 @@ function requestEvents(logger: Logger, metrics: Metrics) {
     'code',
   ]);
   const claimed = metrics.counter('merger_claimed_total', 'Requests taken over from another merger.', []);
-  const denials = metrics.counter('merger_denials_total', 'Refusals to be put on record.', ['code']);
+  const refusals = metrics.counter('merger_refusals_total', 'Refusals to be put on record.', ['code']);
   const busRequests = metrics.counter('merger_bus_requests_total', 'Requests on the bus.', [
     'endpoint',
     'code',
@@ -56,7 +56,7 @@ function requestEvents(logger: Logger, metrics: Metrics) {
       claimed.inc();
       logger.info({ master, entry: id, deliveries }, 'request taken over');
     },
-    denied: (code: string) => denials.inc({ code }),
+    mergeRefused: (code: string) => refusals.inc({ code }),
     recordFailed: (error: unknown) => logger.error({ err: error }, 'refusals could not be put on record'),
     handled({ endpoint, code }: { endpoint: string; code: string }) {
       busRequests.inc({ endpoint, code });

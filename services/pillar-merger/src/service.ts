@@ -1,5 +1,5 @@
 import { type Auditor, openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, route } from '@colonnade/bus';
+import { type Bus, connectService, route } from '@colonnade/bus';
 import { estateRegisterMinion, kmsJwks, kmsOpenForMerger, mergerExplain } from '@colonnade/contracts';
 import { type EstateReader, openEstateReader } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
@@ -13,12 +13,13 @@ import {
 import { answerMerge, type MergeDeps } from './answer-merge.ts';
 import { type Bridge, createBridge } from './bridge/bridge.ts';
 import type { MergerConfig } from './config.ts';
-import { createDenials } from './denials.ts';
 import { createEstateCache, type EstateCache } from './estate-cache.ts';
 import { createEvents, type Events } from './events.ts';
 import { explainMerge } from './explain.ts';
 import { createKeySet } from './jwks.ts';
 import { startMasterWatch } from './master-watch.ts';
+import { mergeOnRecord } from './merge-record.ts';
+import { createRefusals } from './refusals.ts';
 import { registerMinion } from './register-minion.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
@@ -38,7 +39,7 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
   const health = createHealth();
 
   await using work = new AsyncDisposableStack();
-  const bus = work.use(await openBus(config, logger));
+  const bus = work.use(await connectService('pillar-merger', config, logger));
   const reader = work.use(await openEstateReader(placeOf(config)));
   const watch = startMasterWatch();
   const estate = createEstateCache({
@@ -71,17 +72,6 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
   };
 }
 
-function openBus(config: MergerConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: 'pillar-merger',
-    password: config.natsPassword.reveal(),
-    name: 'pillar-merger',
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
-}
-
 type BridgeParts = {
   bus: Bus;
   auditor: Auditor;
@@ -93,7 +83,7 @@ type BridgeParts = {
 
 function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
   const { bus, auditor, reader, estate, events, work } = parts;
-  const denials = work.use(createDenials({ auditor, onFault: events.recordFailed }));
+  const refusals = work.use(createRefusals({ auditor, onFault: events.recordFailed }));
   const mergeDeps = createMergeDeps(config, bus, estate);
   const { redisUrl: url, redisUser: user, redisCaFile: caFile } = config;
   const sentinels = config.redisSentinels && { hosts: config.redisSentinels, name: config.redisSentinelName };
@@ -103,10 +93,10 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
     claimIdleMs: config.claimIdleMs,
     backlogMs: config.backlogMs,
     listMasters: async () => (await reader.listMasters()).map(({ id }) => id),
-    answer: (request, call) => answerMerge(request, mergeDeps, call),
-    async recordDenial(denial) {
-      events.denied(denial.code);
-      await denials.record(denial);
+    answer: (request, call) => mergeOnRecord(auditor, request, () => answerMerge(request, mergeDeps, call)),
+    async recordRefusal(refusal) {
+      events.mergeRefused(refusal.code);
+      await refusals.record(refusal);
     },
     events,
   });

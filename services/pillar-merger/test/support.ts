@@ -6,7 +6,7 @@ import {
   type AuditEvent,
   BOOTSTRAP_SUB,
   type BridgeReply,
-  decode,
+  decodeAuditMessage,
   deriveGrantKey,
   GRANT_AUDIENCE,
   type GrantAct,
@@ -14,7 +14,6 @@ import {
   masterAclRules,
   masterRedisUser,
   mergerAclRules,
-  zAuditEvent,
 } from '@colonnade/contracts';
 import { type BridgeClient, connectBridge, type ServiceProcess, startService } from '@colonnade/embedded';
 import type { RedisServer } from '@colonnade/embedded/servers';
@@ -203,7 +202,7 @@ async function readRecords(bus: RealBus): Promise<readonly AuditEvent[]> {
   for (let seq = 1; seq <= messages; seq += 1) {
     const answer = await witness.request(`$JS.API.STREAM.MSG.GET.${AUDIT_STREAM}`, JSON.stringify({ seq }));
     const { data } = answer.json<{ message: { data: string } }>().message;
-    records.push(decode(zAuditEvent, Buffer.from(data, 'base64')));
+    records.push(...decodeAuditMessage(Buffer.from(data, 'base64')));
   }
   await witness.close();
   return records;

@@ -91,7 +91,7 @@ describe('the policy', () => {
     const span = low.auditor.begin(request);
     await span.received();
     await span.complete({ code: 200 });
-    await low.auditor.recordBatched(request, { code: 200 });
+    await span.completeBatched({ code: 200 });
     assert.equal(low.sent.length, 3);
     const high = recorder(false, evaluatorOf({ level: 'Request' }));
     assert.equal(high.auditor.begin(request).level, 'Request');
@@ -101,7 +101,9 @@ describe('the policy', () => {
 describe('records in batches', () => {
   test('are stored before anybody goes on, many with one message', async () => {
     const { sent, auditor } = recorder();
-    await Promise.all(Array.from({ length: 300 }, () => auditor.recordBatched(request, { code: 200 })));
+    await Promise.all(
+      Array.from({ length: 300 }, () => auditor.begin(request).completeBatched({ code: 200 })),
+    );
     assert.equal(sent.flatMap((m) => decodeAuditMessage(m.payload)).length, 300);
     assert.ok(sent.length < 10, `${sent.length} messages`);
     assert.equal(new Set(sent.map((m) => m.msgId)).size, sent.length);
@@ -110,14 +112,14 @@ describe('records in batches', () => {
   test('that are not stored are an error for everybody in them', async () => {
     const { auditor } = recorder(true);
     const results = await Promise.allSettled(
-      [1, 2, 3].map(() => auditor.recordBatched(request, { code: 200 })),
+      [1, 2, 3].map(() => auditor.begin(request).completeBatched({ code: 200 })),
     );
     assert.ok(results.every(({ status }) => status === 'rejected'));
   });
 
   test('leave out what the policy leaves out', async () => {
     const { sent, auditor } = recorder(false, evaluatorOf({ level: 'None' }));
-    await auditor.recordBatched({ ...request, floor: false }, { code: 200 });
+    await auditor.begin({ ...request, floor: false }).completeBatched({ code: 200 });
     assert.equal(sent.length, 0);
   });
 });

@@ -11,7 +11,7 @@ import {
 import type { PolicyEvaluator } from '../policy/evaluate.ts';
 import type { AuditDecision, AuditLevel } from '../policy/types.ts';
 import { attributesOf } from './attributes.ts';
-import { type Batch, createBatcher } from './batcher.ts';
+import { type Batch, type Batcher, createBatcher } from './batcher.ts';
 import { buildEvent, encodeEvent } from './build-event.ts';
 import { microTime } from './micro-time.ts';
 import type { AuditOutcome, AuditRequest } from './request.ts';
@@ -24,6 +24,12 @@ export type AuditSpan = {
   received(): Promise<void>;
   /** @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given */
   complete(outcome: AuditOutcome): Promise<void>;
+  /**
+   * As complete, for what happens thousands of times a second: stored together with the records of other acts, with one
+   * acknowledgement for all of them.
+   * @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given
+   */
+  completeBatched(outcome: AuditOutcome): Promise<void>;
 };
 
 /** What somebody needs who only puts acts on record. */
@@ -42,11 +48,6 @@ export type RequestSpan = AuditSpan & {
 
 export type AuditRecorder = {
   begin(request: AuditRequest): RequestSpan;
-  /**
-   * The one record of an act that is over, its ResponseComplete, stored together with those of other acts.
-   * @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given
-   */
-  recordBatched(request: AuditRequest, outcome: AuditOutcome): Promise<void>;
   /** Stores what a batcher has put together. @throws ColonnadeError `bus_unavailable` */
   publishBatch(batch: Batch, options?: { isRetry: boolean }): Promise<void>;
 };
@@ -88,23 +89,20 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
     watch.storedInBatch({ count: batch.count, ms: performance.now() - startMs });
   };
   const batcher = createBatcher({ send: (batch) => publishBatch(batch) });
-  const begin = (request: AuditRequest) => createSpan(request, decide(policy, request), publish, watch);
   return {
-    begin,
+    begin: (request) => createSpan(request, decide(policy, request), { publish, batcher, watch }),
     publishBatch,
-    async recordBatched(request, outcome) {
-      const event = begin(request).encode('ResponseComplete', outcome);
-      if (event !== undefined) await batcher.add(event);
-    },
   };
 }
 
-function createSpan(
-  request: AuditRequest,
-  decision: AuditDecision,
-  publish: (msgId: string, payload: Uint8Array) => Promise<void>,
-  watch: AuditWatch,
-): RequestSpan {
+type Ways = {
+  publish: (msgId: string, payload: Uint8Array) => Promise<void>;
+  batcher: Batcher;
+  watch: AuditWatch;
+};
+
+function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways): RequestSpan {
+  const { publish, batcher, watch } = ways;
   // Server-made: a client that repeats its Audit-ID must not make the stream drop a record as a duplicate.
   const recordId = randomUUID();
   const auditID = request.auditID ?? recordId;
@@ -132,6 +130,10 @@ function createSpan(
     received: () => store('RequestReceived'),
     started: (outcome) => store('ResponseStarted', outcome),
     complete: (outcome) => store('ResponseComplete', outcome),
+    async completeBatched(outcome) {
+      const event = build('ResponseComplete', outcome);
+      if (event !== undefined) await batcher.add(encodeEvent(event));
+    },
     panicked: (outcome) => store('Panic', outcome),
     encode(stage, outcome) {
       const event = build(stage, outcome);

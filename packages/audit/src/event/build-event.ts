@@ -1,6 +1,7 @@
 import {
   AUDIT_API_GROUP,
   AUDIT_API_VERSION,
+  AUDIT_FLOOR,
   AUDIT_TRUNCATED,
   type AuditEvent,
   type AuditStage,
@@ -52,7 +53,7 @@ export function buildEvent(request: AuditRequest, facts: EventFacts): AuditEvent
     responseObject: isResource && level === 'RequestResponse' ? outcome?.responseObject : undefined,
     requestReceivedTimestamp: facts.receivedAt,
     stageTimestamp: microTime(),
-    annotations: outcome?.annotations === undefined ? undefined : clipAnnotations(outcome.annotations),
+    annotations: annotationsOf(request, outcome),
   };
 }
 
@@ -98,7 +99,12 @@ function clipList(texts: readonly string[]): string[] {
   return texts.slice(0, MAX_LIST).map((text) => clip(text));
 }
 
-function clipAnnotations(annotations: Readonly<Record<string, string>>): Record<string, string> {
-  const entries = Object.entries(annotations).slice(0, MAX_LIST);
-  return Object.fromEntries(entries.map(([key, text]) => [clip(key, 256), clip(text)]));
+function annotationsOf(
+  { floor = true }: AuditRequest,
+  outcome: AuditOutcome | undefined,
+): Record<string, string> | undefined {
+  const given = Object.entries(outcome?.annotations ?? {}).slice(0, MAX_LIST);
+  const clipped = given.map(([key, text]) => [clip(key, 256), clip(text)]);
+  const all = floor ? [[AUDIT_FLOOR, 'true'], ...clipped] : clipped;
+  return all.length === 0 ? undefined : Object.fromEntries(all);
 }

@@ -20,7 +20,7 @@ export type Bodies = {
 type Part = Pick<AuditOutcome, 'requestObject' | 'responseObject' | 'annotations'>;
 
 /** Why a body is missing from a record, instead of it. */
-const OMITTED = { request: 'colonnade.io/request-body', response: 'colonnade.io/response-body' } as const;
+const OMITTED = { request: 'colonnade/request-body', response: 'colonnade/response-body' } as const;
 
 /** The bodies a level asks for, without their secrets. */
 export function recordBodies(bodies: Bodies): Part {

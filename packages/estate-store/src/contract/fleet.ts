@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minionTarget, rootTarget } from '@colonnade/contracts';
+import type { ApiTokenRecord } from '../port.ts';
 import * as h from './harness.ts';
 
 export function testFleet(create: h.CreateHarness): void {
@@ -141,14 +142,34 @@ export function testFleet(create: h.CreateHarness): void {
       const record = { ...h.putToken('t1').record, tick };
       assert.deepEqual(await store.getToken('t1'), record);
       const roles = ['secret-reader', 'editor'] as const;
-      const change = h.putToken('t1', { roles, expiresAtMs: h.NOW_MS + 1 });
-      const next = await h.writeTick(store, { ...change, expect: tick });
-      assert.deepEqual(await store.listTokens(), [
-        { ...record, roles, expiresAtMs: h.NOW_MS + 1, tick: next },
-      ]);
+      const scopedRoles = [
+        { role: 'editor', tgt_types: ['minion', 'root'], name_prefixes: ['a"', 'é'] },
+        { role: 'viewer', collections: ['web'] },
+      ] as const;
+      const more = {
+        ...{ roles, expiresAtMs: h.NOW_MS + 1, lastUsedAtMs: h.NOW_MS },
+        scopedRoles: structuredClone(scopedRoles) as unknown as ApiTokenRecord['scopedRoles'],
+      };
+      const next = await h.writeTick(store, { ...h.putToken('t1', more), expect: tick });
+      assert.deepEqual(await store.listTokens(), [{ ...record, ...more, tick: next }]);
       await h.writeTick(store, { kind: 'token.delete', id: 't1', expect: next });
       assert.deepEqual(await store.listTokens(), []);
       assert.equal(await store.getToken('t1'), undefined);
+    });
+  });
+
+  test('the last use of a token is noted without a tick, and never goes back', async () => {
+    await h.withStore(create, async (store) => {
+      const tick = await h.writeTick(store, h.putToken('t1'));
+      const noted = async () => (await store.getToken('t1'))?.lastUsedAtMs;
+      assert.equal(await noted(), undefined);
+      await store.noteTokenUse('t1', h.NOW_MS + 5);
+      await store.noteTokenUse('t1', h.NOW_MS + 3);
+      assert.equal(await noted(), h.NOW_MS + 5);
+      await store.noteTokenUse('gone', h.NOW_MS);
+      assert.equal((await store.listTokens()).length, 1);
+      const { clock } = await h.look(store);
+      assert.deepEqual([clock.tick, (await store.getToken('t1'))?.tick], [tick, tick]);
     });
   });
 }

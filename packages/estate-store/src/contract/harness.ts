@@ -100,7 +100,25 @@ export function putMinion(
 
 export function putToken(id: string, more: Partial<PutOf<'token.put'>['record']> = {}): PutOf<'token.put'> {
   const record = { id, hash: 'ab'.repeat(32), sub: 'ada', roles: ['viewer' as const], createdAtMs: NOW_MS };
-  return { kind: 'token.put', expect: 'absent', record: { ...record, expiresAtMs: undefined, ...more } };
+  const unset = { scopedRoles: [], expiresAtMs: undefined, lastUsedAtMs: undefined };
+  return { kind: 'token.put', expect: 'absent', record: { ...record, ...unset, ...more } };
+}
+
+export function putTemplate(
+  id: string,
+  more: Partial<PutOf<'template.put'>['record']> = {},
+): PutOf<'template.put'> {
+  return { kind: 'template.put', expect: 'absent', record: { id, name: id, schema: true, ...more } };
+}
+
+/** Of the template `t1`, for `web1` of `m1`. */
+export function createTask(
+  id: string,
+  more: Partial<PutOf<'task.create'>['record']> = {},
+): PutOf<'task.create'> {
+  const minions = [{ master: 'm1', id: 'web1' }];
+  const record = { id, templateId: 't1', minions, collections: [], expiresAtMs: undefined };
+  return { kind: 'task.create', record: { ...record, ...more } };
 }
 
 export function event(data: unknown): OutboxDraft {

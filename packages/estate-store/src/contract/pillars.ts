@@ -62,7 +62,7 @@ export function testPillars(create: h.CreateHarness): void {
       await h.assertRefused(store.write(h.batch([h.createPillar('p2', { name: 'n' })])), 'already_exists');
       await h.writeTick(store, h.createPillar('p3', { name: 'n', pillarenv: 'prod' }));
       await h.writeTick(store, h.createPillar('p4', { name: 'N' }));
-      await h.writeTick(store, h.createPillar('p5', { name: 'n', tgtType: 'task', tgtId: 'root' }));
+      await h.writeTick(store, h.createPillar('p5', { name: 'n', tgtId: 'other' }));
     });
   });
 
@@ -100,8 +100,10 @@ export function testPillars(create: h.CreateHarness): void {
 
   test('the list filters by target types, target, pillarenv and name', async () => {
     await h.withStore(create, async (store) => {
+      await h.writeTick(store, h.putMaster('m1'), h.putMinion('m1', 'web1'), h.putTemplate('t1'));
       await h.writeTick(
         store,
+        ...[h.createTask('t1'), h.createTask('t2')],
         h.createPillar('p1', { name: 'a' }),
         h.createPillar('p2', { name: 'a', pillarenv: 'prod' }),
         h.createPillar('p3', { name: 'a', tgtType: 'task', tgtId: 't1', pillarenv: 'task:t1' }),

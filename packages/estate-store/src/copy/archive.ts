@@ -10,6 +10,7 @@ import type {
   PillarRecord,
   PillarVersion,
 } from '../port.ts';
+import type { TaskRecord, TemplateRecord } from '../port-tasks.ts';
 
 /** An answer kept for a repeated request. */
 export type KeptAnswer = IdempotencyDraft & { tick: number };
@@ -28,13 +29,15 @@ export type ArchiveRows = {
   outbox: OutboxRow;
   answers: KeptAnswer;
   fences: KeptFence;
+  templates: TemplateRecord;
+  tasks: TaskRecord;
 };
 
 export type ArchiveTable = keyof ArchiveRows;
 
 export const ARCHIVE_TABLES: readonly ArchiveTable[] = [
   ...(['collections', 'masters', 'minions', 'tokens', 'pillars', 'versions'] as const),
-  ...(['outbox', 'answers', 'fences'] as const),
+  ...(['outbox', 'answers', 'fences', 'templates', 'tasks'] as const),
 ];
 
 /** Rows handed over at once. */

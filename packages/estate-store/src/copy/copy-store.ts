@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ColonnadeError } from '@colonnade/contracts';
-import { canonicalText, type Value } from '@colonnade/value';
+import { canonicalText, fromPlain, type Value } from '@colonnade/value';
 import { openMongoSource, openMongoTarget } from '../mongo/archive.ts';
 import type { EstatePlace } from '../place.ts';
 import type { Clock } from '../port.ts';
@@ -102,7 +102,9 @@ async function digest(readRows: ReadRows, table: ArchiveTable, soonMs: number) {
 /** Equal for equal rows, whatever the order of their fields. */
 function rowText(row: ArchiveRows[ArchiveTable]): string {
   const fields = Object.entries(row).map(([name, field]): [string, unknown] =>
-    ['value', 'data', 'response'].includes(name) ? [name, canonicalText(field as Value)] : [name, field],
+    ['value', 'data', 'response', 'schema', 'scopedRoles'].includes(name)
+      ? [name, canonicalText(name === 'scopedRoles' ? fromPlain(field) : (field as Value))]
+      : [name, field],
   );
   return JSON.stringify(fields.toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -20,6 +20,7 @@ import type { MongoOptions } from './options.ts';
 import { readHistoryFloor } from './reads.ts';
 import { INDEX, MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 import { packStoredValue } from './stored-value.ts';
+import * as tasks from './task-documents.ts';
 import { TRANSACTION } from './transaction.ts';
 
 /** An estate in MongoDB read whole, or filled whole. Needs the right to read and write the whole database. */
@@ -86,6 +87,10 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     ),
     filter: { _id: { $ne: MIGRATION_LOCK } },
   },
+  templates: byId('templates', tasks.toTemplate, ({ schema, ...row }) =>
+    tasks.fromTemplate({ ...row, schema: canonicalText(schema) }),
+  ),
+  tasks: byId('tasks', tasks.toTask, tasks.fromTask),
 };
 
 function byId<R, D>(

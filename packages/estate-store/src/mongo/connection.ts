@@ -14,6 +14,7 @@ import type {
 } from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
+import type { TaskDocument, TemplateDocument } from './task-documents.ts';
 
 /** The one document of this collection that counts: the clock, with the version of the schema. */
 export type ClockDocument = {
@@ -47,6 +48,8 @@ export type Tables = {
   leases: Collection<LeaseDocument>;
   writers: Collection<WriterDocument>;
   meta: Collection<ClockDocument | CopyMark | HistoryDocument>;
+  templates: Collection<TemplateDocument>;
+  tasks: Collection<TaskDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
@@ -62,6 +65,8 @@ export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
   leases: 'colonnade_leases',
   writers: 'colonnade_writers',
   meta: 'colonnade_meta',
+  templates: 'colonnade_templates',
+  tasks: 'colonnade_tasks',
 };
 
 export type Connection = AsyncDisposable & {
@@ -134,6 +139,8 @@ function openTables(db: Db): Tables {
     leases: open('leases'),
     writers: open('writers'),
     meta: open('meta'),
+    templates: open('templates'),
+    tasks: open('tasks'),
   };
 }
 

@@ -1,4 +1,4 @@
-import type { TgtType } from '@colonnade/contracts';
+import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import { parseValue, type Value } from '@colonnade/value';
 import { type Double, type Int32, Long, ObjectId } from 'mongodb';
 import type {
@@ -168,8 +168,11 @@ export type TokenDocument = {
   hash: string;
   sub: string;
   roles: readonly Role[];
+  /** Missing in documents of earlier versions. */
+  scoped_roles?: readonly ScopedRole[];
   created_at: Date;
   expires_at: Date | null;
+  last_used_at?: Date | null;
   tick: Long;
 };
 
@@ -178,17 +181,20 @@ export function toToken(document: TokenDocument): ApiTokenRecord {
   return {
     ...{ id, hash, sub, roles },
     createdAtMs: document.created_at.getTime(),
+    scopedRoles: document.scoped_roles ?? [],
     expiresAtMs: document.expires_at?.getTime(),
+    lastUsedAtMs: document.last_used_at?.getTime(),
     tick: toNumber(tick),
   };
 }
 
 export function fromToken(record: ApiTokenRecord): TokenDocument {
-  const { id, hash, sub, roles, createdAtMs, expiresAtMs, tick } = record;
+  const { id, hash, sub, roles, createdAtMs, expiresAtMs, lastUsedAtMs, tick } = record;
   return {
-    ...{ _id: id, hash, sub, roles: [...roles] },
+    ...{ _id: id, hash, sub, roles: [...roles], scoped_roles: [...record.scopedRoles] },
     created_at: new Date(createdAtMs),
     expires_at: expiresAtMs === undefined ? null : new Date(expiresAtMs),
+    last_used_at: lastUsedAtMs === undefined ? null : new Date(lastUsedAtMs),
     tick: Long.fromNumber(tick),
   };
 }

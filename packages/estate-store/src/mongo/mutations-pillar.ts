@@ -10,6 +10,7 @@ import {
   neededTarget,
   twinExists,
 } from '../rules/pillar-target.ts';
+import { checkTaskTarget, checkTemplateTarget } from '../rules/task.ts';
 import { fromPillar, minionKey, type PillarDocument, toNumber, type VersionDocument } from './documents.ts';
 import { brokenKey } from './errors.ts';
 import { INDEX } from './schema.ts';
@@ -127,5 +128,11 @@ export async function checkTarget(
   if (target?.kind === 'minion') {
     const found = await tables.minions.findOne({ _id: minionKey(target.master, target.id) }, within);
     checkMinionTarget(found !== null);
+  }
+  if (target?.kind === 'task') {
+    checkTaskTarget(record, (await tables.tasks.findOne({ _id: target.id }, within)) ?? undefined);
+  }
+  if (target?.kind === 'task_tpl') {
+    checkTemplateTarget(record, (await tables.templates.findOne({ _id: target.id }, within)) !== null);
   }
 }

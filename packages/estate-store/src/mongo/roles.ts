@@ -17,6 +17,7 @@ const KEEP = ['find', 'insert', 'update'];
 const API: Actions = {
   ...{ pillars: ALL, collections: ALL, masters: ALL, minions: ALL, tokens: ALL, writers: ALL },
   ...{ versions: ALL, outbox: QUEUE, changes: QUEUE, answers: KEEP, leases: KEEP, meta: KEEP },
+  ...{ templates: ALL, tasks: ALL },
 };
 
 const READ = ['find'];
@@ -24,6 +25,7 @@ const READ = ['find'];
 /** No API tokens, no history, no outbox. */
 const MERGER: Actions = {
   ...{ pillars: READ, collections: READ, masters: READ, minions: READ, changes: READ, meta: READ },
+  tasks: READ,
 };
 
 /** The least rights of `openMongoStore`: pillar-api. It also makes collections and indexes. */

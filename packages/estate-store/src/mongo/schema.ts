@@ -25,6 +25,8 @@ export const INDEX = {
   outbox: { tick: 1, index: 1 },
   answerExpiry: { expires_at: 1 },
   writerSeen: { seen_at: 1 },
+  taskTemplate: { template_id: 1, state: 1, _id: 1 },
+  taskState: { state: 1, _id: 1 },
 } as const satisfies Record<string, Keys>;
 
 /** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
@@ -48,6 +50,11 @@ const FIRST_INDEXES: readonly IndexPlan[] = [
   { table: 'writers', keys: INDEX.writerSeen, options: { expireAfterSeconds: WRITER_KEPT_S } },
 ];
 
+const TASK_INDEXES: readonly IndexPlan[] = [
+  { table: 'tasks', keys: INDEX.taskTemplate },
+  { table: 'tasks', keys: INDEX.taskState },
+];
+
 /** Pillars whose master is written into them at once. */
 const BACKFILL_CHUNK = 500;
 
@@ -59,6 +66,10 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
   async (db) => {
     for (const table of Object.keys(TABLE_NAMES) as (keyof Tables)[]) await ensureCollection(db, table);
     for (const plan of FIRST_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    for (const table of ['templates', 'tasks'] as const) await ensureCollection(db, table);
+    for (const plan of TASK_INDEXES) await ensureIndex(db, plan);
   },
   async (db) => {
     await ensureIndex(db, { table: 'versions', keys: INDEX.versionEnv });

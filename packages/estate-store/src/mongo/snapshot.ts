@@ -7,6 +7,7 @@ import * as documents from './documents.ts';
 import { isWorthRetrying, outdated } from './errors.ts';
 import { listCollections } from './reads.ts';
 import { pauseBefore } from './retry.ts';
+import { toTask } from './task-documents.ts';
 import { type Group, readTransaction } from './transaction.ts';
 
 export type SnapshotReader = (query: EstateQuery) => Promise<EstateSnapshot>;
@@ -30,8 +31,8 @@ export function createSnapshotReader(connection: Connection, readTimeoutMs: numb
   };
 }
 
-function asksForRows({ scopes, collections, masters, minions }: EstateQuery): boolean {
-  return collections || scopes.length > 0 || masters.length > 0 || minions.length > 0;
+function asksForRows({ scopes, collections, masters, minions, tasks = [] }: EstateQuery): boolean {
+  return collections || [scopes, masters, minions, tasks].some((asked) => asked.length > 0);
 }
 
 async function readClockOnly(
@@ -43,8 +44,8 @@ async function readClockOnly(
   const changed = changedWithoutReading(newest, query.since);
   if (changed === undefined) return await readRows(connection, query, newest, readTimeoutMs);
   const { incarnation, tick } = newest;
-  const rows = { scopes: new Map(), collections: undefined, masters: new Map(), minions: new Map() };
-  return { clock: { incarnation, tick }, changed, ...rows };
+  const none = { scopes: new Map(), masters: new Map(), minions: new Map(), tasks: new Map() };
+  return { clock: { incarnation, tick }, changed, collections: undefined, ...none };
 }
 
 async function readRows(
@@ -77,6 +78,7 @@ async function readSnapshot(group: Group, query: EstateQuery): Promise<EstateSna
     collections: query.collections ? await listCollections(tables, within) : undefined,
     masters: await readMasters(group, query.masters),
     minions: await readMinions(group, query.minions),
+    tasks: await readTasks(group, query.tasks ?? []),
   };
 }
 
@@ -108,6 +110,13 @@ async function readMasters({ tables, within }: Group, ids: readonly string[]) {
   if (ids.length === 0) return new Map(masters);
   const found = await tables.masters.find({ _id: { $in: [...ids] } }, within).toArray();
   const byId = new Map(found.map((document) => [document._id, documents.toMaster(document)]));
+  return new Map(ids.map((id) => [id, byId.get(id)]));
+}
+
+async function readTasks({ tables, within }: Group, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, ReturnType<typeof toTask> | undefined>();
+  const found = await tables.tasks.find({ _id: { $in: [...ids] } }, within).toArray();
+  const byId = new Map(found.map((document) => [document._id, toTask(document)]));
   return new Map(ids.map((id) => [id, byId.get(id)]));
 }
 

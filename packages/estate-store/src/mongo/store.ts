@@ -8,8 +8,10 @@ import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate, renewIncarnation } from './migrate.ts';
 import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import * as reads from './reads.ts';
+import { INDEX } from './schema.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
+import * as tasks from './task-reads.ts';
 import { readTransaction } from './transaction.ts';
 import { trimHistory } from './trim-history.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
@@ -70,7 +72,7 @@ export async function openMongoReader(options: MongoOptions): Promise<EstateRead
 }
 
 type Reader = Omit<EstateReader, typeof Symbol.asyncDispose>;
-type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
+type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'>;
 type Trimming = Pick<EstateStore, 'trimHistory'>;
 type Reading = Omit<EstateStore, keyof Writing | keyof Trimming | keyof EstateReader>;
 
@@ -115,6 +117,10 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     listTokens: () => use(() => reads.listTokens(tables, limit)),
     findIdempotent: (scope) => use(() => reads.findIdempotent(tables, limit, scope, Date.now())),
     readOutbox: (count) => use(() => reads.readOutbox(tables, limit, count)),
+    getTemplate: (id) => use(() => tasks.readTemplate(tables, limit, id)),
+    listTemplates: (page) => use(() => tasks.listTemplates(tables, limit, page)),
+    getTask: (id) => use(() => tasks.readTask(tables, limit, id)),
+    listTasks: (filter, page) => use(() => tasks.listTasks(tables, limit, filter, page)),
   };
 }
 
@@ -135,5 +141,11 @@ function createWriting({ run }: WriteQueue): Writing {
       run(({ tables, within }) => acquireLease(tables.leases, within, { name, holder, ttlMs })),
     releaseLease: (name, holder) =>
       run(({ tables, within }) => releaseLease(tables.leases, within, { name, holder })),
+    noteTokenUse: (id, atMs) =>
+      run(async ({ tables, within }) => {
+        // $max on null: the server takes any date for larger.
+        const change = { $max: { last_used_at: new Date(atMs) } };
+        await tables.tokens.updateOne({ _id: id }, change, { ...within, hint: INDEX.id });
+      }),
   };
 }

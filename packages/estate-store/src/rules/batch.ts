@@ -6,18 +6,28 @@ import type { IdempotencyDraft, Mutation, PillarDraft, WriteBatch } from '../por
 
 type With<V, T> = Omit<T, 'value'> & { value: V };
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
+type TemplatePut = Of<'template.put'>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
 export type PillarUpdate<V> = With<V, Of<'pillar.update'>>;
 export type PillarMove<V> = With<V, Of<'pillar.move'>>;
 export type PillarRestore<V> = Omit<Of<'pillar.restore'>, 'record'> & { record: With<V, PillarDraft> };
 
+/** The schema as canonical text: nobody searches in it. */
+export type PackedTemplatePut = Omit<TemplatePut, 'record'> & {
+  record: Omit<TemplatePut['record'], 'schema'> & { schema: string };
+};
+
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
   | PillarMove<V>
   | PillarRestore<V>
-  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' | 'pillar.move' | 'pillar.restore' }>;
+  | PackedTemplatePut
+  | Exclude<
+      Mutation,
+      { kind: 'pillar.create' | 'pillar.update' | 'pillar.move' | 'pillar.restore' | 'template.put' }
+    >;
 
 export type PackedBatch<V> = {
   mutations: readonly PackedMutation<V>[];
@@ -50,6 +60,8 @@ function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedM
     case 'pillar.create':
     case 'pillar.restore':
       return { ...mutation, record: { ...mutation.record, value: pack(mutation.record.value) } };
+    case 'template.put':
+      return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
     default:
       return mutation;
   }

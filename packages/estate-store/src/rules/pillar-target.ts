@@ -6,10 +6,11 @@ import {
   type ResolvedTarget,
 } from '@colonnade/contracts';
 
-/** The record a pillar hangs on, which must be there; other targets have no record of their own. */
+/** The record a pillar hangs on, which must be there; a root pillar hangs on none. */
 export type NeededTarget =
   | { kind: 'collection'; id: string }
-  | { kind: 'minion'; master: string; id: string };
+  | { kind: 'minion'; master: string; id: string }
+  | { kind: 'task' | 'task_tpl'; id: string };
 
 /**
  * What must be there for a pillar of this target, in the very transaction that creates it: the caller resolved it
@@ -17,8 +18,8 @@ export type NeededTarget =
  * @throws ColonnadeError bad_request for a minion with a pillarenv of something else
  */
 export function neededTarget({ tgtType, tgtId, pillarenv }: ResolvedTarget): NeededTarget | undefined {
-  if (tgtType === 'collection') return { kind: 'collection', id: tgtId };
-  if (tgtType !== 'minion') return undefined;
+  if (tgtType === 'root') return undefined;
+  if (tgtType !== 'minion') return { kind: tgtType, id: tgtId };
   const env = parseEnv(pillarenv);
   if (env.kind !== 'minion' || pillarenv !== minionEnv(tgtId, env.master)) {
     throw new ColonnadeError('bad_request', 'the pillarenv is not that of the minion', {

@@ -14,6 +14,7 @@ import {
 } from './mutations-fleet.ts';
 import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
+import { createTask, deleteTask, deleteTemplate, putTemplate, setTaskState } from './mutations-task.ts';
 import type { PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
 
@@ -81,6 +82,11 @@ const APPLY: {
   'token.put': putToken,
   'token.delete': deleteToken,
   'token.requireAdmin': requireAdmin,
+  'template.put': putTemplate,
+  'template.delete': deleteTemplate,
+  'task.create': createTask,
+  'task.setState': setTaskState,
+  'task.delete': deleteTask,
 };
 
 function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {

@@ -17,6 +17,7 @@ import { toStoreError } from './errors.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import { readHistoryFloor } from './reads.ts';
 import * as rows from './rows.ts';
+import { TASK_IO } from './task-archive.ts';
 import { openForWriting } from './writer.ts';
 
 /** An estate file read whole, or filled whole. It works on the calling thread: for a command, not for a service. */
@@ -25,7 +26,7 @@ const BUSY_TIMEOUT_MS = 5000;
 
 type Key = SQLInputValue[];
 
-type TableIo<R> = {
+export type TableIo<R> = {
   /** Selects in the order of the key, after the one given as `(?, ?)`. */
   select: { sql: string; first: Key; keyOf: (row: R) => Key };
   toRow: (found: never) => R;
@@ -64,11 +65,7 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
   tokens: {
     select: { sql: 'SELECT * FROM tokens WHERE id > ? ORDER BY id', first: [''], keyOf: (row) => [row.id] },
     toRow: rows.toToken,
-    insert: (db, { id, hash, sub, roles, createdAtMs, expiresAtMs, tick }) =>
-      db.run(
-        'INSERT INTO tokens (id, hash, sub, roles, created_at_ms, expires_at_ms, tick) VALUES (?, ?, ?, ?, ?, ?, ?)',
-        ...[id, hash, sub, rows.writeList(roles), createdAtMs, expiresAtMs ?? null, tick],
-      ),
+    insert: (db, token) => db.run(rows.WRITE_TOKEN, ...rows.tokenColumns(token)),
   },
   pillars: {
     select: {
@@ -133,6 +130,7 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     toRow: ({ name, fence }: { name: string; fence: number }) => ({ name, fence }),
     insert: (db, { name, fence }) => db.run("INSERT INTO leases VALUES (?, '', ?, 0)", name, fence),
   },
+  ...TASK_IO,
 };
 
 function pillarColumns(row: PillarRecord): SQLInputValue[] {

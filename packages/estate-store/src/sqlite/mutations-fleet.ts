@@ -8,7 +8,7 @@ import {
   checkMembershipsKnown,
   checkRoomForMinion,
 } from '../rules/memberships.ts';
-import { type TokenRow, toToken, writeList } from './rows.ts';
+import { type TokenRow, tokenColumns, toToken, WRITE_TOKEN, writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
@@ -79,11 +79,7 @@ export function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>
 /** @throws ColonnadeError already_exists | not_found | precondition_failed */
 export function putToken(tx: Tx, { expect, record }: Of<'token.put'>): void {
   checkExpect('token', tickOf(tx, 'SELECT tick FROM tokens WHERE id = ?', record.id), expect);
-  tx.db.run(
-    'INSERT OR REPLACE INTO tokens (id, hash, sub, roles, created_at_ms, expires_at_ms, tick) VALUES (?, ?, ?, ?, ?, ?, ?)',
-    ...[record.id, record.hash, record.sub, writeList(record.roles), record.createdAtMs],
-    ...[record.expiresAtMs ?? null, tx.tick],
-  );
+  tx.db.run(WRITE_TOKEN, ...tokenColumns({ ...record, tick: tx.tick }));
 }
 
 /** @throws ColonnadeError not_found | precondition_failed */

@@ -1,5 +1,6 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { Mutation, VersionOp } from '../port.ts';
+import type { TaskState } from '../port-tasks.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
 import {
@@ -9,6 +10,7 @@ import {
   neededTarget,
   twinExists,
 } from '../rules/pillar-target.ts';
+import { checkTaskTarget, checkTemplateTarget } from '../rules/task.ts';
 import { PILLAR_FIELDS, type PillarRow } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
@@ -127,5 +129,11 @@ function checkTarget({ db }: Tx, record: Place): void {
     checkMinionTarget(
       hasRow(db, 'SELECT 1 FROM minions WHERE master = ? AND id = ?', target.master, target.id),
     );
+  }
+  if (target?.kind === 'task') {
+    checkTaskTarget(record, db.get<{ state: TaskState }>('SELECT state FROM tasks WHERE id = ?', target.id));
+  }
+  if (target?.kind === 'task_tpl') {
+    checkTemplateTarget(record, hasRow(db, 'SELECT 1 FROM templates WHERE id = ?', target.id));
   }
 }

@@ -21,6 +21,7 @@ export type Jobs = {
     answer: { removed: number; next: string | undefined };
   };
   releaseLease: { ask: { name: string; holder: string }; answer: undefined };
+  noteTokenUse: { ask: { id: string; atMs: number }; answer: undefined };
   ping: { ask: undefined; answer: undefined };
 };
 

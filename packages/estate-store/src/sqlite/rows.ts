@@ -1,5 +1,5 @@
-import type { TgtType } from '@colonnade/contracts';
-import { canonicalText, parseValue, type Value } from '@colonnade/value';
+import type { ScopedRole, TgtType } from '@colonnade/contracts';
+import { canonicalText, fromPlain, parseValue, toPlain, type Value } from '@colonnade/value';
 import type {
   ApiTokenRecord,
   CollectionRecord,
@@ -149,8 +149,10 @@ export type TokenRow = {
   hash: string;
   sub: string;
   roles: string;
+  scoped_roles: string;
   created_at_ms: number;
   expires_at_ms: number | null;
+  last_used_at_ms: number | null;
   tick: number;
 };
 
@@ -160,10 +162,25 @@ export function toToken(row: TokenRow): ApiTokenRecord {
     hash: row.hash,
     sub: row.sub,
     roles: readList(row.roles) as readonly Role[],
+    scopedRoles: toPlain(readValue(row.scoped_roles)) as readonly ScopedRole[],
     createdAtMs: row.created_at_ms,
     expiresAtMs: row.expires_at_ms ?? undefined,
+    lastUsedAtMs: row.last_used_at_ms ?? undefined,
     tick: row.tick,
   };
+}
+
+/** Writes a token's whole row. */
+export const WRITE_TOKEN = `INSERT OR REPLACE INTO tokens
+  (id, hash, sub, roles, scoped_roles, created_at_ms, expires_at_ms, last_used_at_ms, tick)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** The parameters of WRITE_TOKEN. */
+export function tokenColumns(token: ApiTokenRecord): (string | number | null)[] {
+  const { id, hash, sub, roles, createdAtMs, tick } = token;
+  const scopedRoles = canonicalText(fromPlain([...token.scopedRoles]));
+  const { expiresAtMs = null, lastUsedAtMs = null } = token;
+  return [id, hash, sub, writeList(roles), scopedRoles, createdAtMs, expiresAtMs, lastUsedAtMs, tick];
 }
 
 export type OutboxTableRow = {
@@ -199,6 +216,6 @@ export function writeList(items: readonly string[]): string {
   return canonicalText([...items]);
 }
 
-function readList(text: string): readonly string[] {
+export function readList(text: string): readonly string[] {
   return readValue(text) as string[];
 }

@@ -128,6 +128,39 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE pillar_versions ADD COLUMN purged INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE meta ADD COLUMN purge_tick INTEGER NOT NULL DEFAULT 0;
   `,
+  // scoped_roles: a JSON list.
+  `
+  ALTER TABLE tokens ADD COLUMN scoped_roles TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE tokens ADD COLUMN last_used_at_ms INTEGER;
+  `,
+  `
+  CREATE TABLE templates (
+    id TEXT NOT NULL PRIMARY KEY,
+    name TEXT NOT NULL,
+    schema TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE tasks (
+    id TEXT NOT NULL PRIMARY KEY,
+    template_id TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('created', 'running', 'succeeded', 'failed', 'cancelled')),
+    minions TEXT NOT NULL,
+    collections TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    expires_at_ms INTEGER,
+    ended_at_ms INTEGER,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX tasks_by_template ON tasks (template_id, state, id);
+  CREATE INDEX tasks_by_state ON tasks (state, id);
+  `,
   // More kinds of versions; their values last, so that everything else is read without them. of_master: see PillarFilter.
   // history_floor: the newest deletion whose pillar is forgotten whole, and when that was.
   `

@@ -3,6 +3,7 @@ import { changedWithoutReading, MAX_CHANGED, type ReadClock } from '../rules/clo
 import type { Db } from './connection.ts';
 import { listCollections, readMaster, readMinion } from './reads.ts';
 import { type PillarRow, toPillar } from './rows.ts';
+import { readTask } from './task-reads.ts';
 
 /** Reads one snapshot inside the open read transaction. */
 export function readSnapshot(db: Db, clock: ReadClock, query: EstateQuery): EstateSnapshot {
@@ -19,6 +20,7 @@ export function readSnapshot(db: Db, clock: ReadClock, query: EstateQuery): Esta
         readMinion(db, master, id),
       ]),
     ),
+    tasks: new Map((query.tasks ?? []).map((id) => [id, readTask(db, id)])),
   };
 }
 

@@ -5,6 +5,7 @@ import { createReadConnection, type ReadConnection } from './read-connection.ts'
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
 import { readSnapshot } from './snapshot.ts';
+import * as tasks from './task-reads.ts';
 import { startWriter, type WriterClient } from './writer-client.ts';
 
 export type SqliteStoreOptions = {
@@ -74,7 +75,10 @@ export async function openSqliteReader(options: { path: string }): Promise<Estat
 }
 
 type Reading = Omit<EstateStore, keyof Writing | 'ping' | typeof Symbol.asyncDispose>;
-type Writing = Pick<EstateStore, 'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease'>;
+type Writing = Pick<
+  EstateStore,
+  'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'
+>;
 
 function createReading({ read }: ReadConnection): Reading {
   return {
@@ -98,6 +102,10 @@ function createReading({ read }: ReadConnection): Reading {
     listTokens: async () => read((db) => reads.listTokens(db)),
     findIdempotent: async (scope) => read((db) => reads.findIdempotent(db, scope, Date.now())),
     readOutbox: async (limit) => read((db) => reads.readOutbox(db, limit)),
+    getTemplate: async (id) => read((db) => tasks.readTemplate(db, id)),
+    listTemplates: async (page) => read((db) => tasks.listTemplates(db, page)),
+    getTask: async (id) => read((db) => tasks.readTask(db, id)),
+    listTasks: async (filter, page) => read((db) => tasks.listTasks(db, filter, page)),
   };
 }
 
@@ -109,6 +117,7 @@ function createWriting(writer: WriterClient): Writing {
       writer.ask('dropOutbox', { tick, index, lease: lease.name, fence: lease.fence }),
     acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),
     releaseLease: (name, holder) => writer.ask('releaseLease', { name, holder }),
+    noteTokenUse: (id, atMs) => writer.ask('noteTokenUse', { id, atMs }),
   };
 }
 

@@ -6,6 +6,7 @@ import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
 import { createScrubber } from './scrub.ts';
+import { noteTokenUse } from './token-use.ts';
 import { trimHistory } from './trim-history.ts';
 
 export type QueuedJob = Exclude<Request, 'close'>;
@@ -143,6 +144,8 @@ function runJob(db: Db, job: Job, changeTicksKept: number): unknown {
       return releaseLease(db, job.ask);
     case 'trimHistory':
       return trimHistory(db, job.ask);
+    case 'noteTokenUse':
+      return noteTokenUse(db, job.ask);
     case 'ping':
       return undefined;
   }

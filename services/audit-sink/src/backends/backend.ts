@@ -1,16 +1,6 @@
 import type { Delivery, PullOptions, Verdict } from '@colonnade/bus';
 import type { ConsumerDefinition } from '@colonnade/contracts';
 
-/** Says which events a backend takes; those it does not take are done for it. */
-export type EventFilter = (event: ParsedEvent) => boolean;
-
-/** An audit event as parsed for a look at its fields; what is written or sent are the stream's own bytes. */
-export type ParsedEvent = Readonly<Record<string, unknown>> & {
-  auditID: string;
-  stage: string;
-  level: string;
-};
-
 /**
  * One place audit events go to (seed 001: ProcessEvents, Run, Shutdown, String). Each has its own durable consumer, so that
  * none waits for another. A third backend is one more file that makes one of these.

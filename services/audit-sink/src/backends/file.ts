@@ -1,12 +1,12 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
+import { namesOf } from '@colonnade/audit-log';
 import type { Bus } from '@colonnade/bus';
 import { auditFileConsumer, ColonnadeError } from '@colonnade/contracts';
+import { acquireFileLock, type FileLock } from '@colonnade/service-kit';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
-import { namesOf } from '../file/files.ts';
 import { createHousekeeping } from '../file/housekeeping.ts';
-import { acquireFileLock, type FileLock } from '../file/lock.ts';
 import { openLog } from '../file/open-log.ts';
 import { createPersister } from '../file/persister.ts';
 import type { KeepOptions } from '../file/prune.ts';

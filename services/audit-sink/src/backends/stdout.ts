@@ -1,10 +1,11 @@
+import { readMessage } from '@colonnade/audit-log';
 import { type Bus, type Delivery, DONE } from '@colonnade/bus';
 import { auditFileConsumer } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { type LogFormat, lineOf } from '../file/format.ts';
-import { readMessage } from '../read-message.ts';
-import type { Backend, EventFilter } from './backend.ts';
+import type { Backend } from './backend.ts';
+import { applyFilter, type EventFilter } from './filter.ts';
 
 const NAME = 'file';
 const LINE_END = Buffer.from('\n');
@@ -34,9 +35,11 @@ export function createStdoutBackend(
           if (!read.ok) {
             const { reason, detail, bytes } = read;
             await bury({ ...delivery, payload: bytes }, { reason, detail, stream, index });
-          } else if (options.filter !== undefined && !options.filter(read.event)) {
-            events.counted(NAME, 'filtered', 1);
-          } else lines.push(lineOf(options.format, read.bytes, read.text, read.event), LINE_END);
+            continue;
+          }
+          const taken = applyFilter(read, options.filter);
+          if (taken === undefined) events.counted(NAME, 'filtered', 1);
+          else lines.push(lineOf(options.format, taken.bytes, taken.text, taken.event), LINE_END);
         }
       }
       await write(Buffer.concat(lines));

@@ -1,12 +1,10 @@
+import { createThrottle, type ReloadingPoster, type SendOptions } from '@colonnade/audit-webhook';
 import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import { auditWebhookConsumer, LIMITS } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { createGapRecorder } from '../gap-recorder.ts';
 import { createDeliverer, type DeliverOptions } from '../webhook/deliver.ts';
-import type { ReloadingPoster } from '../webhook/reloading-poster.ts';
-import type { SendOptions } from '../webhook/send.ts';
-import { createThrottle } from '../webhook/throttle.ts';
 import type { Backend } from './backend.ts';
 
 export type WebhookBackendOptions = DeliverOptions & {

@@ -1,5 +1,4 @@
-import { nextHead } from './chain.ts';
-import { formatRecord } from './journal-format.ts';
+import { formatRecord, nextHead } from '@colonnade/audit-log';
 import type { Place } from './recover.ts';
 
 /** One message of the stream: its lines, or none (`s`) when this file holds nothing of it. */

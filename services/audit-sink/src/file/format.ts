@@ -1,5 +1,5 @@
+import type { ParsedEvent } from '@colonnade/audit-log';
 import { canonicalText, parseValue } from '@colonnade/value';
-import type { ParsedEvent } from '../backends/backend.ts';
 import { legacyLine } from './legacy.ts';
 
 export const LOG_FORMATS = ['json', 'legacy'] as const;

@@ -1,8 +1,8 @@
 import path from 'node:path';
+import type { FileNames } from '@colonnade/audit-log';
 import type { Bus } from '@colonnade/bus';
 import { auditAnchorSubject, encode, startCall, zAuditAnchor } from '@colonnade/contracts';
 import type { Events } from '../events.ts';
-import type { FileNames } from './files.ts';
 import { type KeepOptions, pruneRotated, removeDrafts } from './prune.ts';
 import type { Writer } from './writer.ts';
 

@@ -1,6 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { type JournalHeader, type JournalRecord, parseHeader, parseRecord } from '@colonnade/audit-log';
 import { ColonnadeError } from '@colonnade/contracts';
-import { type JournalHeader, type JournalRecord, parseHeader, parseRecord } from './journal-format.ts';
 
 /** What a journal says at its end. */
 export type JournalEnd = {

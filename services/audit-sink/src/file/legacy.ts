@@ -1,4 +1,4 @@
-import type { ParsedEvent } from '../backends/backend.ts';
+import type { ParsedEvent } from '@colonnade/audit-log';
 import { goQuote } from './go-quote.ts';
 
 type User = { username?: string; groups?: readonly string[] };

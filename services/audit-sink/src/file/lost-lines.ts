@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { parseRecord } from './journal-format.ts';
+import { parseRecord } from '@colonnade/audit-log';
 
 /**
  * Which lines a journal vouches for that are not in its log any more.

@@ -1,10 +1,10 @@
 import { microTime } from '@colonnade/audit';
+import type { FileNames } from '@colonnade/audit-log';
 import type { ConsumerState } from '@colonnade/bus';
 import { encodeText, zAuditEvent } from '@colonnade/contracts';
 import type { Events } from '../events.ts';
 import { type Gap, gapEvent } from '../gap.ts';
 import type { Entry } from './chunk.ts';
-import type { FileNames } from './files.ts';
 import type { LogFormat } from './format.ts';
 import { legacyLine } from './legacy.ts';
 import { readLostLines } from './lost-lines.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delivery } from '@colonnade/bus';
+import type { EventFilter } from '../backends/filter.ts';
 import { findNewNumbering, isLost, planBatch } from './plan.ts';
 
 const event = (id: string) =>
@@ -52,7 +53,7 @@ test('it stops at a hole', () => {
 });
 
 test('what is filtered or no event has no line, and its place is dealt with', () => {
-  const filter = ({ auditID }: { auditID: string }) => auditID !== 'e11';
+  const filter: EventFilter = ({ auditID }) => (auditID === 'e11' ? 'None' : 'RequestResponse');
   const plan = planBatch([delivery(11), delivery(12, 'x'), delivery(13)], place, { ...json, filter });
   assert.deepEqual(
     plan.entries.map(({ kind, seq }) => [kind, seq]),

@@ -1,7 +1,7 @@
+import { readMessage } from '@colonnade/audit-log';
 import type { ConsumerState, Delivery } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
-import type { EventFilter } from '../backends/backend.ts';
-import { readMessage } from '../read-message.ts';
+import { applyFilter, type EventFilter } from '../backends/filter.ts';
 import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';
@@ -58,8 +58,11 @@ function entryOf(
     if (!read.ok) {
       const { reason, detail, bytes } = read;
       plan.poison.push({ delivery: { ...delivery, payload: bytes }, reason, detail, index });
-    } else if (filter !== undefined && !filter(read.event)) plan.counts.filtered += 1;
-    else lines.push(lineOf(format, read.bytes, read.text, read.event));
+      continue;
+    }
+    const taken = applyFilter(read, filter);
+    if (taken === undefined) plan.counts.filtered += 1;
+    else lines.push(lineOf(format, taken.bytes, taken.text, taken.event));
   }
   plan.counts.taken += lines.length;
   return { kind: lines.length > 0 ? 'e' : 's', seq, storedAtNs, lines };

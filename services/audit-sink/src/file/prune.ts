@@ -3,7 +3,8 @@ import { open, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
-import { FILE_MODE, type FileNames, type Rotated, syncFolder } from './files.ts';
+import type { FileNames, Rotated } from '@colonnade/audit-log';
+import { FILE_MODE, syncFolder } from './files.ts';
 
 export type KeepOptions = {
   /** Rotated files kept, newest first; 0: all. */

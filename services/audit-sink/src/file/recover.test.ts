@@ -3,10 +3,8 @@ import { appendFile, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
-import { verifyLog } from '../reader/verify.ts';
-import { CHAIN_START } from './chain.ts';
+import { CHAIN_START, namesOf, verifyLog } from '@colonnade/audit-log';
 import { buildChunk, type Entry } from './chunk.ts';
-import { namesOf } from './files.ts';
 import { recover } from './recover.ts';
 import { createWriter } from './writer.ts';
 

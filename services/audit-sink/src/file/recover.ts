@@ -1,10 +1,9 @@
 import type { FileHandle } from 'node:fs/promises';
 import { rename } from 'node:fs/promises';
 import path from 'node:path';
-import { CHAIN_START } from './chain.ts';
-import { type FileNames, inodeOf, nextStamp, openForWriting, replaceFile, syncFolder } from './files.ts';
+import { CHAIN_START, type FileNames, formatHeader, nextStamp } from '@colonnade/audit-log';
+import { inodeOf, openForWriting, replaceFile, syncFolder } from './files.ts';
 import { type JournalEnd, readJournalEnd } from './journal.ts';
-import { formatHeader } from './journal-format.ts';
 
 /** Where the log stands: the stream's sequence, its time, and the chain's head. */
 export type Place = { stream: string; seq: number; storedAtNs: bigint; head: string };

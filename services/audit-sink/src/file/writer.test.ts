@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
 import { setImmediate as tick } from 'node:timers/promises';
+import { namesOf } from '@colonnade/audit-log';
 import type { Entry } from './chunk.ts';
-import { namesOf } from './files.ts';
 import { recover } from './recover.ts';
 import { createWriter } from './writer.ts';
 

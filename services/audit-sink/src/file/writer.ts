@@ -1,7 +1,8 @@
 import { rename } from 'node:fs/promises';
 import path from 'node:path';
+import { type FileNames, nextStamp } from '@colonnade/audit-log';
 import { buildChunk, type Chunk, countFitting, type Entry } from './chunk.ts';
-import { type FileNames, inodeOf, nextStamp, syncFolder, writeAt } from './files.ts';
+import { inodeOf, syncFolder, writeAt } from './files.ts';
 import { archiveJournal, begin, type OpenFiles, type Place } from './recover.ts';
 
 export type WriterOptions = {

@@ -1,9 +1,8 @@
 import { isUtf8 } from 'node:buffer';
+import { readEvent, sliceItems } from '@colonnade/audit-log';
+import { truncateEvent } from '@colonnade/audit-webhook';
 import { ColonnadeError, type DeadLetterReason, LIMITS } from '@colonnade/contracts';
 import { canonicalBytes, parseValue, type Value, ValueError, type ValueObject } from '@colonnade/value';
-import { readEvent } from '../read-message.ts';
-import { sliceItems } from '../slice-items.ts';
-import { truncateEvent } from '../webhook/truncate.ts';
 import { normalise, parseLoosely } from './normalise.ts';
 
 /** One item of a list: an event as it is stored, or why it cannot be. */

@@ -1,11 +1,17 @@
+import { readMessage } from '@colonnade/audit-log';
+import {
+  fitEvent,
+  type Item,
+  type SendOptions,
+  type SizeLimits,
+  sendList,
+  splitLists,
+} from '@colonnade/audit-webhook';
 import { type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
-import type { EventFilter } from '../backends/backend.ts';
+import { applyFilter, type EventFilter } from '../backends/filter.ts';
 import type { Bury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
-import { readMessage } from '../read-message.ts';
-import { fitEvent, type Item, type SizeLimits, splitLists } from './batch.ts';
-import { type SendOptions, sendList } from './send.ts';
 
 export type DeliverOptions = {
   limits: SizeLimits;
@@ -13,6 +19,9 @@ export type DeliverOptions = {
 };
 
 type Deps = { bury: Bury; send: SendOptions; events: Events };
+
+/** An event of a message, with its place in it. */
+type MessageItem = Item & { delivery: Delivery; index: number };
 
 /** What is left to do for one message: events the webhook does not have yet, and dead letters to store. */
 type Progress = { open: number; burials: (() => Promise<void>)[] };
@@ -82,18 +91,19 @@ function prepare(
     detail: string,
   ) => void,
   events: Events,
-): Item[] {
-  const items: Item[] = [];
+): MessageItem[] {
+  const items: MessageItem[] = [];
   for (const [index, read] of readMessage(delivery.payload).entries()) {
     if (!read.ok) {
       lose(delivery, index, read.bytes, read.reason, read.detail);
       continue;
     }
-    if (filter !== undefined && !filter(read.event)) {
+    const taken = applyFilter(read, filter);
+    if (taken === undefined) {
       events.counted(NAME, 'filtered', 1);
       continue;
     }
-    const bytes = fitEvent(read.bytes, read.event, limits);
+    const bytes = fitEvent(taken.bytes, taken.event, limits);
     if (bytes !== undefined) items.push({ delivery, index, bytes });
     else {
       const detail = `over ${limits.maxEventBytes} bytes without its bodies`;
@@ -103,7 +113,7 @@ function prepare(
   return items;
 }
 
-function report(events: Events, list: readonly Item[]): void {
+function report(events: Events, list: readonly MessageItem[]): void {
   events.counted(NAME, 'taken', list.length);
   const oldest = list[0]?.delivery.storedAtNs ?? 0n;
   events.batchTaken(NAME, list.length, Date.now() - Number(oldest / 1_000_000n));

@@ -1,15 +1,37 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { apiTokenId, ColonnadeError } from '@colonnade/contracts';
+import { apiTokenId, ColonnadeError, type ScopedRole } from '@colonnade/contracts';
 import type { ApiTokenRecord, EstateStore } from '@colonnade/estate-store';
 import { type MakeGrant, makeGrant } from './grant.ts';
+import { looksLikeJwt, type Oidc } from './oidc.ts';
 import { type Permission, permissionsOf, type Role } from './permissions.ts';
+import { isRevoked } from './revocations.ts';
+import type { Access } from './scope.ts';
+import type { createTokenUse } from './token-use.ts';
+
+type AuthStore = Pick<EstateStore, 'getToken' | 'getBranch' | 'listCollections'>;
+
+/** What tells who somebody is. */
+export type Authenticator = {
+  store: AuthStore;
+  /** Undefined: API tokens only. */
+  oidc: Oidc | undefined;
+  noteUse: ReturnType<typeof createTokenUse>;
+};
 
 /** Who asks. The token itself stays in the closure of `grant`, for as long as the request lives. */
 export type Principal = {
   sub: string;
-  tokenId: string;
+  /** Of an API token; whoever comes with a token of the issuer's has none. */
+  tokenId: string | undefined;
+  /** Who shares one rate: each API token has its own, a user of the issuer's one for all his tokens. */
+  rateKey: string;
+  /** Of both kinds, scoped or not: what records call his groups. */
   roles: readonly Role[];
+  /** For the whole estate. */
+  wholeRoles: readonly Role[];
+  /** What some role of the caller allows, be it for a part of the estate; where, `requireOn` says. */
   permissions: ReadonlySet<Permission>;
+  access: Access;
   grant: MakeGrant;
 };
 
@@ -22,29 +44,63 @@ export function hashToken(token: string): string {
 }
 
 /**
- * Finds who a request comes from. Reads the store every time: a deleted token is refused from the next request on.
+ * Finds who a request comes from. Reads the store every time: a deleted or revoked token is refused from the next
+ * request on.
  * @param header the Authorization header
- * @throws ColonnadeError `unauthorized`, the same for every reason but a missing header
+ * @throws ColonnadeError `unauthorized`, of an API token the same for every reason | `unavailable` (the issuer's keys)
  */
 export async function authenticate(
-  store: Pick<EstateStore, 'getToken'>,
+  { store, oidc, noteUse }: Authenticator,
   header: string | undefined,
   nowMs: number,
 ): Promise<Principal> {
   if (header === undefined)
     throw new ColonnadeError('unauthorized', 'send Authorization: Bearer <API token>');
   const token = /^Bearer +([!-~]+)$/iu.exec(header)?.[1] ?? '';
+  if (oidc !== undefined && looksLikeJwt(token)) return ofIssuer(store, oidc, token, nowMs);
   const id = apiTokenId(token);
   const record = id === undefined ? undefined : await store.getToken(id);
   if (!matches(record, token) || record === undefined || isExpired(record, nowMs)) {
     throw new ColonnadeError('unauthorized', 'the API token is unknown, deleted or expired');
   }
+  noteUse(record, nowMs);
   return {
     sub: record.sub,
     tokenId: record.id,
-    roles: record.roles,
-    permissions: permissionsOf(record.roles),
+    rateKey: `token:${record.id}`,
+    ...rightsOf(record, store),
     grant: (act, res) => makeGrant({ token, tokenId: record.id, sub: record.sub, act, res }),
+  };
+}
+
+async function ofIssuer(store: AuthStore, oidc: Oidc, token: string, nowMs: number): Promise<Principal> {
+  const identity = await oidc.verify(token, nowMs);
+  if (await isRevoked(store, identity)) {
+    throw new ColonnadeError('unauthorized', 'the bearer token is refused: it was revoked');
+  }
+  return {
+    sub: identity.sub,
+    tokenId: undefined,
+    rateKey: `user:${identity.sub}`,
+    ...rightsOf(identity, store),
+    grant: async () => {
+      const how = 'an admin makes you one with POST /tokens';
+      throw new ColonnadeError('forbidden', `this needs an API token of your own, not the issuer's: ${how}`);
+    },
+  };
+}
+
+/** What these roles allow, for one request. */
+export function rightsOf(
+  held: { roles: readonly Role[]; scopedRoles: readonly ScopedRole[] },
+  tree: Access['tree'],
+): Pick<Principal, 'roles' | 'wholeRoles' | 'permissions' | 'access'> {
+  const { roles, scopedRoles: scoped } = held;
+  return {
+    wholeRoles: roles,
+    roles: [...new Set([...roles, ...scoped.map(({ role }) => role)])],
+    permissions: permissionsOf([...roles, ...scoped.map(({ role }) => role)]),
+    access: { whole: permissionsOf(roles), scoped, checks: { count: 0 }, tree },
   };
 }
 

@@ -3,6 +3,7 @@ import { ColonnadeError, type ROLES } from '@colonnade/contracts';
 export type Role = (typeof ROLES)[number];
 
 export const PERMISSIONS = [
+  'self:read',
   'estate:read',
   'metrics:read',
   'pillar:write',
@@ -17,7 +18,7 @@ export const PERMISSIONS = [
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 
-const READ = ['estate:read', 'metrics:read'] as const satisfies readonly Permission[];
+const READ = ['self:read', 'estate:read', 'metrics:read'] as const satisfies readonly Permission[];
 
 /** What each role may do; what is not listed is denied. Roles of one token add up. */
 export const ROLE_PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
@@ -31,10 +32,14 @@ export function permissionsOf(roles: readonly Role[]): ReadonlySet<Permission> {
   return new Set(roles.flatMap((role) => ROLE_PERMISSIONS[role]));
 }
 
+/** The names of the roles that have a permission, for a message. */
+export function rolesWith(wanted: Permission): string {
+  const roles = Object.entries(ROLE_PERMISSIONS).filter(([, all]) => all.includes(wanted));
+  return roles.map(([role]) => role).join(', ');
+}
+
 /** @throws ColonnadeError `forbidden` naming the permission and the roles that have it */
 export function requirePermission(held: ReadonlySet<Permission>, wanted: Permission): void {
   if (held.has(wanted)) return;
-  const roles = Object.entries(ROLE_PERMISSIONS).filter(([, all]) => all.includes(wanted));
-  const names = roles.map(([role]) => role).join(', ');
-  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (roles: ${names})`);
+  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (roles: ${rolesWith(wanted)})`);
 }

@@ -2,10 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { AuditPlugin } from '@colonnade/audit';
 import { type Call, ColonnadeError, type ErrorCode, LIMITS, startCall } from '@colonnade/contracts';
-import type { EstateStore } from '@colonnade/estate-store';
 import type { OpsRoute } from '@colonnade/service-kit';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
-import { authenticate, type Principal } from '../auth/authenticate.ts';
+import { type Authenticator, authenticate, type Principal } from '../auth/authenticate.ts';
 import type { DenialLimit } from '../auth/denial-limit.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import type { Events } from '../events.ts';
@@ -13,7 +12,8 @@ import { isJsonBody, parseBody } from './body.ts';
 import { limitDenials } from './deny.ts';
 import { fromHttpError } from './foreign-errors.ts';
 import { writeProblem } from './problem.ts';
-import type { Method, Route } from './route.ts';
+import { limitRate, type Rates } from './rates.ts';
+import type { Method, Route, Scope } from './route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,15 +28,18 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Absent: nobody may (deny by default). */
     permission?: Permission | 'anonymous';
+    /** Absent: only who has the permission for the whole estate. */
+    scope?: Scope;
   }
 }
 
 export type AppOptions = {
-  store: Pick<EstateStore, 'getToken'>;
+  authenticator: Authenticator;
   routes: readonly Route[];
   /** Liveness, readiness, metrics. */
   opsRoutes: readonly OpsRoute[];
   metricsAnonymous: boolean;
+  rates: Rates;
   denials: DenialLimit;
   audit: AuditPlugin;
   /** Proxies whose X-Forwarded-For counts. */
@@ -82,6 +85,10 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('problemCode', undefined);
   app.addHook('onRequest', (request) => identify(options, request));
+  // Before the record begins: what is over the rate leaves none, or it could fill the stream that records go to.
+  app.addHook('onRequest', async (request, reply) => {
+    if (request.principal !== undefined) limitRate(options.rates, request.principal.rateKey, reply);
+  });
   options.audit.register(app);
   app.addHook('onRequest', async (request) => authorise(request));
   let closing = false;
@@ -130,7 +137,7 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
   request.call = startCall(options.requestBudgetMs, typeof parent === 'string' ? parent : undefined);
   if (request.routeOptions.config.permission === 'anonymous') return;
   try {
-    request.principal = await authenticate(options.store, request.headers.authorization, Date.now());
+    request.principal = await authenticate(options.authenticator, request.headers.authorization, Date.now());
   } catch (thrown) {
     request.denial = fromHttpError(thrown);
   }
@@ -138,21 +145,22 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
 
 /** Deny by default: a route without a permission is for nobody; unknown paths are only told to who is known. */
 function authorise(request: FastifyRequest): void {
-  const { permission } = request.routeOptions.config;
+  const { permission, scope = 'estate' } = request.routeOptions.config;
   if (permission === 'anonymous') return;
   if (request.denial !== undefined) throw request.denial;
   if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
   if (request.is404) return;
   if (permission === undefined) throw new ColonnadeError('forbidden', 'nobody may use this route');
-  requirePermission(request.principal.permissions, permission);
+  const { permissions, access } = request.principal;
+  requirePermission(scope === 'estate' ? access.whole : permissions, permission);
 }
 
 function registerRoute(app: FastifyInstance, route: Route): void {
-  const { method, url, permission, audit } = route;
+  const { method, url, permission, scope, audit } = route;
   app.route({
     method,
     url,
-    config: { permission, audit },
+    config: { permission, scope, audit },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
       return route.run(request, reply, request.principal, request.call);
@@ -165,7 +173,7 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
   app.route({
     method: 'GET',
     url: route.path,
-    config: { permission: open ? 'anonymous' : 'metrics:read' },
+    config: { permission: open ? 'anonymous' : 'metrics:read', scope: 'none' },
     handler: async (_request, reply) => {
       const answer = await route.answer();
       reply.code(answer.status).header('content-type', answer.contentType);

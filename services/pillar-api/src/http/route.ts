@@ -22,6 +22,13 @@ export type Input<P, Q, B> = {
 
 type Answer<R> = { status: number; body?: R; etag?: string; location?: string; replayed?: boolean };
 
+/**
+ * How far a route looks at scoped roles. `target`: its handler asks `requireOn` or `selectOn` for all it shows or
+ * changes. `estate`: it is about no single target, so the permission must hold for the whole estate. `none`: it
+ * shows nothing of the estate.
+ */
+export type Scope = 'target' | 'estate' | 'none';
+
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** One route, as the README's table, the audit plugin and the router see it. */
@@ -29,6 +36,7 @@ export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   method: Method;
   url: string;
   permission: Permission;
+  scope: Scope;
   /** A reveal or a key operation: on record whatever the audit policy says, and no answer without its record. */
   floor?: boolean;
   /** `kept`: answers are stored for repeated keys. `refused`: the answer holds a secret. */
@@ -43,7 +51,7 @@ export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
 /** A route whose types are its own business. */
 export type Route = Pick<
   RouteSpec<z.ZodType, z.ZodType, z.ZodType, z.ZodType>,
-  'method' | 'url' | 'permission'
+  'method' | 'url' | 'permission' | 'scope'
 > & {
   audit: RouteAudit;
   run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
@@ -58,7 +66,7 @@ export function defineRoute<
   B extends z.ZodType = typeof zNothing,
   R extends z.ZodType = typeof zNothing,
 >(spec: RouteSpec<P, Q, B, R>): Route {
-  const { method, url, permission, floor = false } = spec;
+  const { method, url, permission, scope, floor = false } = spec;
   const params = (spec.params ?? zAnyParams) as P;
   const query = (spec.query ?? zNothing) as Q;
   const body = (spec.body ?? zNothing) as B;
@@ -66,6 +74,7 @@ export function defineRoute<
     method,
     url,
     permission,
+    scope,
     audit: { request: body, response: spec.response, floor },
     async run(request, reply, principal, call) {
       const parsed = request.body as ParsedBody | undefined;
@@ -82,9 +91,16 @@ export function defineRoute<
         idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], spec.idempotency),
         call,
       });
+      if (scope === 'target') requireChecked(principal, permission);
       return writeAnswer(reply, spec.response, answer);
     },
   };
+}
+
+/** Of a handler that forgot to ask, whoever has scoped roles gets no answer. @throws ColonnadeError `internal` */
+function requireChecked({ access }: Principal, permission: Permission): void {
+  if (access.checks.count > 0 || access.whole.has(permission)) return;
+  throw new ColonnadeError('internal', 'the scope of the roles was not checked, so the answer is withheld');
 }
 
 function readIdempotencyKey(

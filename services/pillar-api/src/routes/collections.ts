@@ -14,6 +14,7 @@ import type { CollectionRecord } from '@colonnade/estate-store';
 import { fromPlain } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { requirePermission } from '../auth/permissions.ts';
+import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import { nameCollectionPillars } from '../collection-pillars.ts';
 import type { Estate } from '../estate.ts';
 import { collectionEvent } from '../estate-events.ts';
@@ -39,6 +40,7 @@ function createRoute(estate: Estate, idempotency: Idempotency): Route {
     method: 'POST',
     url: '/collections',
     permission: 'collection:write',
+    scope: 'target',
     idempotency: 'kept',
     body: zCollectionCreate,
     response: zCollectionView,
@@ -70,6 +72,7 @@ function createRoute(estate: Estate, idempotency: Idempotency): Route {
             parentId: string | null;
           };
           const collection = { ...record, parentId: record.parentId ?? undefined, tick };
+          await requireOn(principal, 'collection:write', itself(collection.id));
           return { view: viewCollection(collection, await estate.incarnation()) };
         },
       );
@@ -86,6 +89,7 @@ async function newCollection(
 ): Promise<Omit<CollectionRecord, 'tick'>> {
   const id = body.id ?? randomBytes(12).toString('hex');
   const parentId = body.parent_id ?? undefined;
+  await requireOn(principal, 'collection:write', itself(parentId ?? id));
   if (parentId === undefined) return { id, name: body.name, parentId, owner: body.owner ?? principal.sub };
   const parent = await estate.store.getCollection(parentId);
   if (parent === undefined) {
@@ -103,11 +107,14 @@ function listRoute(estate: Estate): Route {
     method: 'GET',
     url: '/collections',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     query: zPageQuery,
     response: zCollectionPage,
-    async handle({ query }) {
-      const { rows, next } = cutPage(await estate.store.listCollections(), pageOptions(query), (c) => c.id);
+    async handle({ principal, query }) {
+      const isVisible = await selectOn(principal, 'estate:read');
+      const all = (await estate.store.listCollections()).filter(({ id }) => isVisible(itself(id)));
+      const { rows, next } = cutPage(all, pageOptions(query), (c) => c.id);
       const incarnation = await estate.incarnation();
       const items = rows.map((collection) => viewCollection(collection, incarnation));
       return { status: 200, body: { items, next_cursor: writeCursor(next) } };
@@ -120,15 +127,19 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/collections/:id',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     response: zCollectionDetail,
-    async handle({ params }) {
+    async handle({ principal, params }) {
       const branch = await estate.store.getBranch(params.id ?? '');
       const collection = branch.at(-1);
       if (collection === undefined) throw noCollection();
       const view = viewCollection(collection, await estate.incarnation());
-      const ancestors = branch.slice(0, -1).map(({ id, name }) => ({ id, name }));
-      const named = await nameCollectionPillars(estate.store, collection.id);
+      await requireOn(principal, 'estate:read', itself(collection.id));
+      const isVisible = await selectOn(principal, 'estate:read');
+      const above = branch.slice(0, -1).filter(({ id }) => isVisible(itself(id)));
+      const ancestors = above.map(({ id, name }) => ({ id, name }));
+      const named = await nameCollectionPillars(estate.store, collection.id, isVisible);
       return { status: 200, body: { ...view, ancestors, ...named }, etag: view.etag };
     },
   });
@@ -139,12 +150,15 @@ function patchRoute(estate: Estate): Route {
     method: 'PATCH',
     url: '/collections/:id',
     permission: 'collection:write',
+    scope: 'target',
     idempotency: 'ignored',
     body: zCollectionPatch,
     response: zCollectionView,
     async handle({ principal, params, body, conditions }) {
       requireIfMatch(conditions);
       const { collection, incarnation } = await findCollection(estate, params.id);
+      await requireOn(principal, 'collection:write', itself(collection.id));
+      await requireMove(principal, body.parent_id);
       checkIfMatch(conditions, etagOf(collection.id, incarnation, collection.tick));
       const { tick: expect, ...before } = collection;
       const record = {
@@ -168,11 +182,13 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/collections/:id',
     permission: 'collection:write',
+    scope: 'target',
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
       requireIfMatch(conditions);
       const { collection, incarnation } = await findCollection(estate, params.id);
+      await requireOn(principal, 'collection:write', itself(collection.id));
       checkIfMatch(conditions, etagOf(collection.id, incarnation, collection.tick));
       await estate
         .write({
@@ -186,6 +202,17 @@ function deleteRoute(estate: Estate): Route {
       return { status: 204 };
     },
   });
+}
+
+function itself(id: string): Target {
+  return { tgtType: 'collection', tgtId: id };
+}
+
+/** To the top is out of every scope but the whole estate. */
+async function requireMove(principal: Principal, parentId: string | null | undefined): Promise<void> {
+  if (parentId === undefined) return;
+  if (parentId === null) requirePermission(principal.access.whole, 'collection:write');
+  else await requireOn(principal, 'collection:write', itself(parentId));
 }
 
 /** Says where to see what still hangs on it. */

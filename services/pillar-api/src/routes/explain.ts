@@ -14,6 +14,7 @@ export function explainRoute(bus: Pick<Bus, 'request'>): Route {
     method: 'GET',
     url: '/explain',
     permission: 'estate:read',
+    scope: 'estate',
     idempotency: 'ignored',
     query: zExplainQuery,
     response: zExplanation,

@@ -1,4 +1,5 @@
 import type { Bus } from '@colonnade/bus';
+import type { Oidc } from '../auth/oidc.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
@@ -6,6 +7,7 @@ import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
 import { minionMoveRoute } from './minion-move.ts';
@@ -21,9 +23,11 @@ import { relocateRoutes } from './relocate.ts';
 import { replaceRoute } from './replace.ts';
 import { retentionRoutes } from './retention.ts';
 import { revealRoute } from './reveal.ts';
+import { revocationRoutes } from './revocations.ts';
 import { scopeRestoreRoute } from './scope-restore.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
+import { whoamiRoute } from './whoami.ts';
 
 /** Every route there is; the README's table and the test of roles are checked against this list. */
 export function allRoutes(parts: {
@@ -32,8 +36,10 @@ export function allRoutes(parts: {
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
   retention: HistoryRetention;
+  oidc: Oidc | undefined;
+  rates: RateSettings;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, retention } = parts;
+  const { estate, kms, bus, idempotency, retention, oidc, rates } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -54,6 +60,9 @@ export function allRoutes(parts: {
     ...minionRoutes(estate),
     minionMoveRoute(estate, kms),
     ...tokenRoutes(estate, kms),
+    ...revocationRoutes(estate, oidc),
+    whoamiRoute(),
+    limitsRoute(rates),
     explainRoute(bus),
   ];
 }

@@ -11,7 +11,7 @@ import {
 import type { Mutation, OutboxDraft, PillarRecord } from '@colonnade/estate-store';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
-import { requirePermission } from '../auth/permissions.ts';
+import { requireOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { minionEvent, pillarMovedEvent } from '../estate-events.ts';
 import { checkIfMatch, requireIfMatch } from '../http/etag.ts';
@@ -30,6 +30,7 @@ export function minionMoveRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/masters/:master/minions/:id/move',
     permission: 'minion:write',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     params: zMinionPath,
@@ -38,12 +39,13 @@ export function minionMoveRoute(estate: Estate, kms: Kms): Route {
     async handle({ principal, params, body, conditions, call }) {
       requireIfMatch(conditions);
       const { minion, incarnation } = await findMinion(estate, params.master, params.id);
+      await requireOn(principal, 'minion:write', { tgtType: 'minion', tgtId: minion.id });
       checkIfMatch(conditions, etagOfMinion(minion, incarnation));
       if (body.master === minion.master)
         throw new ColonnadeError('conflict', 'the minion is one of this master already');
       const expect = await checkDestination(estate, body.master, minion.id);
       const pillars = await pillarsOf(estate, minionEnv(minion.id, minion.master));
-      if (pillars.length > 0) requirePermission(principal.permissions, 'pillar:write');
+      for (const pillar of pillars) await requireOn(principal, 'pillar:write', pillar);
       const values = await sealedFor(kms, principal, pillars, body.master, call);
       const { tick: _, ...moved } = { ...minion, master: body.master };
       const { clock } = await estate.write({

@@ -8,6 +8,8 @@ import {
   zNothing,
 } from '@colonnade/contracts';
 import type { MinionRecord } from '@colonnade/estate-store';
+import type { Principal } from '../auth/authenticate.ts';
+import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { minionEvent } from '../estate-events.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
@@ -26,6 +28,7 @@ function putRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
+    scope: 'target',
     idempotency: 'ignored',
     params: zMinionPath,
     body: zMinionPut,
@@ -34,6 +37,8 @@ function putRoute(estate: Estate): Route {
       const { master, id } = params;
       const { incarnation } = await findMaster(estate, master);
       const before = await estate.store.getMinion(master, id);
+      await requireOn(principal, 'minion:write', itself(id));
+      await requireMemberships(principal, before?.collections ?? [], body.collections);
       checkPut(conditions, before, incarnation);
       const registeredBy = before?.registeredBy ?? principal.sub;
       const record = { master, id, collections: body.collections, registeredBy };
@@ -68,22 +73,44 @@ function checkPut(conditions: Conditions, before: MinionRecord | undefined, inca
   }
 }
 
+function itself(id: string): Target {
+  return { tgtType: 'minion', tgtId: id };
+}
+
+/**
+ * A member gets the collection's pillars, secrets included: so whoever puts a minion in or takes it out must be allowed
+ * to for that collection too.
+ */
+async function requireMemberships(
+  principal: Principal,
+  before: readonly string[],
+  after: readonly string[],
+): Promise<void> {
+  const changed = new Set(after).symmetricDifference(new Set(before));
+  for (const tgtId of changed) {
+    await requireOn(principal, 'minion:write', { tgtType: 'collection', tgtId });
+  }
+}
+
 function listRoute(estate: Estate): Route {
   return defineRoute({
     method: 'GET',
     url: '/masters/:master/minions',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     query: zMinionQuery,
     response: zMinionPage,
-    async handle({ params, query }) {
+    async handle({ principal, params, query }) {
+      const isVisible = await selectOn(principal, 'estate:read');
       const { master, incarnation } = await findMaster(estate, params.master);
       const filter = {
         master: master.id,
         ...(query.collection === undefined ? {} : { collection: query.collection }),
       };
       const { rows, next } = await estate.store.listMinions(filter, pageOptions(query));
-      const items = rows.map((minion) => viewMinion(minion, incarnation));
+      const visible = rows.filter(({ id }) => isVisible(itself(id)));
+      const items = visible.map((minion) => viewMinion(minion, incarnation));
       return { status: 200, body: { items, next_cursor: writeCursor(next) } };
     },
   });
@@ -94,10 +121,12 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/masters/:master/minions/:id',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     response: zMinionView,
-    async handle({ params }) {
+    async handle({ principal, params }) {
       const { minion, incarnation } = await findMinion(estate, params.master, params.id);
+      await requireOn(principal, 'estate:read', itself(minion.id));
       const view = viewMinion(minion, incarnation);
       return { status: 200, body: view, etag: view.etag };
     },
@@ -109,11 +138,13 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
+    scope: 'target',
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
       requireIfMatch(conditions);
       const { minion, incarnation } = await findMinion(estate, params.master, params.id);
+      await requireOn(principal, 'minion:write', itself(minion.id));
       checkIfMatch(conditions, etagOfMinion(minion, incarnation));
       const { master, id, tick: expect } = minion;
       await estate.write({

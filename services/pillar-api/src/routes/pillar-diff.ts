@@ -1,6 +1,7 @@
 import { ColonnadeError, zDiffQuery, zPillarDiff, zPillarVersion, zVersionPath } from '@colonnade/contracts';
 import type { EstateStore, PillarVersion } from '@colonnade/estate-store';
 import { valuesEqual } from '@colonnade/value';
+import { requireOn } from '../auth/scope.ts';
 import { diffValues } from '../diff.ts';
 import type { Estate } from '../estate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -16,12 +17,14 @@ function versionRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid/versions/:tick',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     params: zVersionPath,
     response: zPillarVersion,
-    async handle({ params }) {
+    async handle({ principal, params }) {
       const version = await estate.store.getVersion(params.pid, Number(params.tick));
       if (version === undefined) throw new ColonnadeError('not_found', 'there is no such version');
+      await requireOn(principal, 'estate:read', version);
       return { status: 200, body: viewVersion(version) };
     },
   });
@@ -32,15 +35,17 @@ function diffRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid/diff',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     query: zDiffQuery,
     response: zPillarDiff,
-    async handle({ params, query }) {
+    async handle({ principal, params, query }) {
       const newest = await estate.store.getVersion(params.pid ?? '');
       if (newest === undefined) throw new ColonnadeError('not_found', 'there is no such pillar');
       const from = await findVersion(estate.store, newest.pid, Number(query.from), 'from');
       const to =
         query.to === undefined ? newest : await findVersion(estate.store, newest.pid, Number(query.to), 'to');
+      for (const version of [from, to]) await requireOn(principal, 'estate:read', version);
       return { status: 200, body: viewDiff(from, to) };
     },
   });

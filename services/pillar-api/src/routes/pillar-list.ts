@@ -1,5 +1,6 @@
 import { ColonnadeError, minionEnv, type PillarList, zPillarList, zPillarPage } from '@colonnade/contracts';
 import type { PillarFilter } from '@colonnade/estate-store';
+import { selectOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { fillPage } from '../http/page.ts';
@@ -12,15 +13,17 @@ export function pillarListRoute(estate: Estate): Route {
     method: 'POST',
     url: '/pillars/list',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     body: zPillarList,
     response: zPillarPage,
-    async handle({ body }) {
+    async handle({ principal, body }) {
       const filter = filterOf(body);
+      const isVisible = await selectOn(principal, 'estate:read');
       const { rows, next } = await fillPage(
         pageOptions(body),
         (page) => estate.store.listPillars(filter, page),
-        () => true,
+        (pillar) => isVisible(pillar),
         (pillar) => pillar.pid,
         shownValue,
       );

@@ -9,6 +9,7 @@ import {
 import type { PillarRecord, PillarVersion } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
+import { requireOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent } from '../estate-events.ts';
 import { type Conditions, checkIfMatch, etagOf } from '../http/etag.ts';
@@ -28,14 +29,17 @@ export function pillarRestoreRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/restore',
     permission: 'pillar:write',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     body: zPillarRestore,
     response: zPillarView,
     async handle({ principal, params, body, conditions, call }) {
       const { now, isDeleted } = await findNow(estate, params.pid ?? '', conditions);
+      await requireOn(principal, 'pillar:write', now);
       requireNamePermission(principal, now.name);
       const version = await findVersion(estate.store, now.pid, body.tick, 'tick');
+      await requireOn(principal, 'estate:read', version);
       checkRestorable(version, now);
       const value = await valueFor(kms, principal, version, now, call);
       const { pid, tgtType, tgtId, pillarenv, name, isSecret } = now;

@@ -1,5 +1,6 @@
 import { ColonnadeError, zPageQuery, zPillarVersions } from '@colonnade/contracts';
 import type { PillarVersion } from '@colonnade/estate-store';
+import { selectOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { fillPage } from '../http/page.ts';
@@ -12,15 +13,17 @@ export function pillarVersionsRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid/versions',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     query: zPageQuery,
     response: zPillarVersions,
-    async handle({ params, query }) {
+    async handle({ principal, params, query }) {
+      const isVisible = await selectOn(principal, 'estate:read');
       const { after, limit } = pageOptions(query);
       const { rows, next } = await fillPage(
         { after: readTick(after), limit },
         (page) => readVersions(estate, params.pid ?? '', page),
-        () => true,
+        (version) => isVisible(version),
         (version) => version.tick,
         shownValue,
       );

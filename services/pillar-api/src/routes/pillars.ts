@@ -12,6 +12,7 @@ import type { PillarRecord } from '@colonnade/estate-store';
 import { fromPlain, type Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { requirePermission } from '../auth/permissions.ts';
+import { requireOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent } from '../estate-events.ts';
 import { asFailedCreate, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
@@ -33,6 +34,7 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
     method: 'POST',
     url: '/pillars',
     permission: 'pillar:write',
+    scope: 'target',
     idempotency: 'kept',
     body: zPillarCreate,
     response: zPillarView,
@@ -54,7 +56,7 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
             });
           return { result, kept };
         },
-        async (kept, tick) => ({ view: await viewCreated(estate, kept, tick) }),
+        async (kept, tick) => ({ view: await viewCreated(estate, input.principal, kept, tick) }),
       );
       return { status: 201, body: view, etag: view.etag, location: `/pillars/${view.pid}`, replayed };
     },
@@ -65,6 +67,7 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
   const { body } = input;
   const target = await resolveTarget(estate.store, body);
   const context = { ...target, name: body.name };
+  await requireOn(input.principal, 'pillar:write', context);
   const isSecret = body.is_secret ?? false;
   if (!isSecret) checkOpenValue(body.value);
   const value = isSecret ? await sealForStore(kms, input, context, body.value) : body.value;
@@ -84,11 +87,12 @@ export async function asNamedTwin(estate: Estate, place: Place, thrown: unknown)
 }
 
 /** From the history, so that a repeated request gets the pillar as it was made, whatever became of it since. */
-async function viewCreated(estate: Estate, kept: Value, tick: number) {
+async function viewCreated(estate: Estate, principal: Principal, kept: Value, tick: number) {
   const { pid } = kept as { pid: string };
   const [made] = await estate.store.listVersions(pid, { after: 0, limit: 1 });
   if (made?.tick !== tick || made.purged)
     throw new ColonnadeError('not_found', 'the pillar was made, and its history is gone');
+  await requireOn(principal, 'pillar:write', made);
   return viewPillar(made, await estate.incarnation());
 }
 
@@ -97,12 +101,14 @@ function updateRoute(estate: Estate): Route {
     method: 'PUT',
     url: '/pillars/:pid',
     permission: 'pillar:write',
+    scope: 'target',
     idempotency: 'ignored',
     body: zPillarUpdate,
     response: zPillarView,
     async handle({ principal, params, body, conditions }) {
       requireIfMatch(conditions);
       const { pillar, incarnation } = await findPillar(estate, params.pid);
+      await requireOn(principal, 'pillar:write', pillar);
       requireNamePermission(principal, pillar.name);
       checkIfMatch(conditions, etagOf(pillar.pid, incarnation, pillar.tick));
       if (pillar.isSecret) throw secretImmutable(pillar);
@@ -127,10 +133,12 @@ function getRoute(estate: Estate): Route {
     method: 'GET',
     url: '/pillars/:pid',
     permission: 'estate:read',
+    scope: 'target',
     idempotency: 'ignored',
     response: zPillarView,
-    async handle({ params }) {
+    async handle({ principal, params }) {
       const { pillar, incarnation } = await findPillar(estate, params.pid);
+      await requireOn(principal, 'estate:read', pillar);
       const view = viewPillar(pillar, incarnation);
       return { status: 200, body: view, etag: view.etag };
     },
@@ -142,11 +150,13 @@ function deleteRoute(estate: Estate): Route {
     method: 'DELETE',
     url: '/pillars/:pid',
     permission: 'pillar:write',
+    scope: 'target',
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
       requireIfMatch(conditions);
       const { pillar, incarnation } = await findPillar(estate, params.pid);
+      await requireOn(principal, 'pillar:write', pillar);
       requireNamePermission(principal, pillar.name);
       checkIfMatch(conditions, etagOf(pillar.pid, incarnation, pillar.tick));
       await estate.write({

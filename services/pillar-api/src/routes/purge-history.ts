@@ -11,6 +11,7 @@ export function purgeHistoryRoute(estate: Estate): Route {
     method: 'POST',
     url: '/pillars/:pid/purge-history',
     permission: 'pillar:purge-history',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     response: zNothing,

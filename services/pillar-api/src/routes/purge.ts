@@ -1,6 +1,5 @@
 import { ColonnadeError, zNothing } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
-import { requirePermission } from '../auth/permissions.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent } from '../estate-events.ts';
 import { checkIfMatch, etagOf } from '../http/etag.ts';
@@ -16,19 +15,19 @@ export function purgeRoute(estate: Estate): Route {
     method: 'POST',
     url: '/pillars/:pid/purge',
     permission: 'pillar:purge-history',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
-      requirePermission(principal.permissions, 'pillar:write');
       const pid = params.pid ?? '';
+      const last = await estate.store.getVersion(pid);
+      if (last === undefined) throw new ColonnadeError('not_found', 'there is no such pillar');
       const pillar = await estate.store.getPillar(pid);
       if (pillar !== undefined) {
         requireNamePermission(principal, pillar.name);
         checkIfMatch(conditions, etagOf(pid, await estate.incarnation(), pillar.tick));
       }
-      const last = await estate.store.getVersion(pid);
-      if (last === undefined) throw new ColonnadeError('not_found', 'there is no such pillar');
       await estate.write({
         by: principal.sub,
         mutations: [{ kind: 'pillar.purge', pid, expectTick: last.tick }],

@@ -9,6 +9,7 @@ import {
 import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
+import { requireOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pillarMovedEvent } from '../estate-events.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -32,6 +33,7 @@ function renameRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/rename',
     permission: 'pillar:write',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     body: zPillarRename,
@@ -51,6 +53,7 @@ function moveRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/move',
     permission: 'pillar:write',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     body: zPillarMove,
@@ -79,6 +82,7 @@ async function relocate(
   const { pid, tick: expectTick } = pillar;
   if (place.name === pillar.name && place.pillarenv === pillar.pillarenv && place.tgtType === pillar.tgtType)
     return viewPillar(pillar, await estate.incarnation());
+  await requireOn(principal, 'pillar:write', place);
   const value = pillar.isSecret
     ? ((
         await resealAll(kms, principal, [{ from: pillar, to: place, value: pillar.value }], call)

@@ -14,6 +14,7 @@ export function replaceRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/replace',
     permission: 'pillar:write',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     body: zPillarReplace,

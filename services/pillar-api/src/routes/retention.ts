@@ -12,6 +12,7 @@ export function retentionRoutes(retention: HistoryRetention): readonly Route[] {
       method: 'GET',
       url: '/history/retention',
       permission: 'estate:read',
+      scope: 'estate',
       idempotency: 'ignored',
       response: zRetention,
       async handle() {
@@ -24,6 +25,7 @@ export function retentionRoutes(retention: HistoryRetention): readonly Route[] {
       method: 'POST',
       url: '/history/retention',
       permission: 'pillar:purge-history',
+      scope: 'estate',
       floor: true,
       idempotency: 'ignored',
       body: zNothing,

@@ -2,6 +2,7 @@ import { type Call, ColonnadeError, pillarAad, zPillarReveal } from '@colonnade/
 import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
+import { requireOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
@@ -16,11 +17,13 @@ export function revealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/reveal',
     permission: 'secret:reveal',
+    scope: 'target',
     floor: true,
     idempotency: 'refused',
     response: zPillarReveal,
     async handle({ principal, params, call }) {
       const { pillar } = await findPillar(estate, params.pid);
+      await requireOn(principal, 'secret:reveal', pillar);
       if (!pillar.isSecret) {
         throw new ColonnadeError(
           'conflict',

@@ -18,6 +18,7 @@ export function scopeRestoreRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/scopes/restore',
     permission: 'pillar:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     body: zScopeRestore,

@@ -3,6 +3,7 @@ import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { requirePermission } from '../auth/permissions.ts';
+import { requireOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent } from '../estate-events.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
@@ -24,6 +25,7 @@ function sealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/seal',
     permission: 'pillar:write',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     response: zPillarView,
@@ -42,12 +44,14 @@ function unsealRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/pillars/:pid/unseal',
     permission: 'secret:reveal',
+    scope: 'target',
     floor: true,
     idempotency: 'ignored',
     response: zPillarView,
     async handle(input) {
       requirePermission(input.principal.permissions, 'pillar:write');
       const pillar = await findMatching(estate, input);
+      await requireOn(input.principal, 'secret:reveal', pillar);
       if (!pillar.isSecret) throw new ColonnadeError('conflict', 'this pillar is no secret');
       const value = await openStored(kms, input.principal, pillar, input.call);
       checkOpenValue(value);
@@ -65,6 +69,7 @@ export async function findMatching(
 ): Promise<PillarRecord> {
   requireIfMatch(conditions);
   const { pillar, incarnation } = await findPillar(estate, params.pid);
+  await requireOn(principal, 'pillar:write', pillar);
   requireNamePermission(principal, pillar.name);
   checkIfMatch(conditions, etagOf(pillar.pid, incarnation, pillar.tick));
   return pillar;

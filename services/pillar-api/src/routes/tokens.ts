@@ -12,6 +12,7 @@ import {
 import type { ApiTokenRecord, Mutation } from '@colonnade/estate-store';
 import { hashToken, type Principal } from '../auth/authenticate.ts';
 import { permissionsOf } from '../auth/permissions.ts';
+import { isRevocation } from '../auth/revocations.ts';
 import type { Estate } from '../estate.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
 import { defineRoute, type Route } from '../http/route.ts';
@@ -28,6 +29,7 @@ function createRoute(estate: Estate, kms: Kms): Route {
     method: 'POST',
     url: '/tokens',
     permission: 'token:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'refused',
     body: zTokenCreate,
@@ -39,9 +41,11 @@ function createRoute(estate: Estate, kms: Kms): Route {
         id,
         hash: hashToken(token),
         sub: body.sub,
-        roles: body.roles,
+        roles: body.roles ?? [],
+        scopedRoles: body.scoped_roles ?? [],
         createdAtMs: nowMs,
         expiresAtMs: body.expires_in_s === undefined ? undefined : nowMs + body.expires_in_s * 1000,
+        lastUsedAtMs: undefined,
       };
       await registerReader(kms, principal, record, token, call);
       const { clock } = await estate.write({
@@ -84,8 +88,9 @@ async function registerReader(
   await kms.putReader(message, call);
 }
 
-function readerRights(token: Pick<ApiTokenRecord, 'roles'>): ('reveal' | 'admin')[] {
-  const permissions = permissionsOf(token.roles);
+/** crypto-kms knows no scopes: where a token with a scoped role may reveal, this service says. */
+function readerRights(token: Pick<ApiTokenRecord, 'roles' | 'scopedRoles'>): ('reveal' | 'admin')[] {
+  const permissions = permissionsOf([...token.roles, ...token.scopedRoles.map(({ role }) => role)]);
   const reveal = permissions.has('secret:reveal') ? (['reveal'] as const) : [];
   const admin = permissions.has('token:write') ? (['admin'] as const) : [];
   return [...reveal, ...admin];
@@ -96,12 +101,14 @@ function listRoute(estate: Estate): Route {
     method: 'GET',
     url: '/tokens',
     permission: 'token:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     query: zPageQuery,
     response: zTokenPage,
     async handle({ query }) {
-      const { rows, next } = cutPage(await estate.store.listTokens(), pageOptions(query), (t) => t.id);
+      const all = (await estate.store.listTokens()).filter((token) => !isRevocation(token));
+      const { rows, next } = cutPage(all, pageOptions(query), (t) => t.id);
       return { status: 200, body: { items: rows.map(viewToken), next_cursor: writeCursor(next) } };
     },
   });
@@ -112,12 +119,14 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     method: 'DELETE',
     url: '/tokens/:id',
     permission: 'token:write',
+    scope: 'estate',
     floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, call }) {
       const token = await estate.store.getToken(params.id ?? '');
-      if (token === undefined) throw new ColonnadeError('not_found', 'there is no such token');
+      if (token === undefined || isRevocation(token))
+        throw new ColonnadeError('not_found', 'there is no such token');
       await deleteToken(estate, kms, principal, token, call);
       return { status: 204 };
     },
@@ -150,8 +159,12 @@ async function deleteToken(
   await write([{ kind: 'token.delete', id: token.id, expect }]);
 }
 
-function endOf({ expiresAtMs }: ApiTokenRecord): number {
-  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, Date.now());
+/**
+ * Not the time of now: another request may have taken its own a moment before, or on a host whose clock is behind, and
+ * would find a token that has just ended still valid.
+ */
+function endOf({ createdAtMs, expiresAtMs }: ApiTokenRecord): number {
+  return Math.min(expiresAtMs ?? Number.POSITIVE_INFINITY, createdAtMs);
 }
 
 /**
@@ -159,6 +172,9 @@ function endOf({ expiresAtMs }: ApiTokenRecord): number {
  * request came with: others may have been made in an answer that was lost. So that one must stay.
  */
 function keepAdmin(principal: Principal, token: ApiTokenRecord): Mutation {
+  if (principal.tokenId === undefined) {
+    throw new ColonnadeError('forbidden', 'an admin token is deleted with another admin token only');
+  }
   if (token.id === principal.tokenId) {
     const how = 'make another, and delete this one with it';
     throw new ColonnadeError('conflict', `an admin token cannot delete itself: ${how}`);

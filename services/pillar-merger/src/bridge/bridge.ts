@@ -24,7 +24,7 @@ export type BridgeOptions = {
   backlogMs: number;
   listMasters: () => Promise<readonly string[]>;
   answer: HandleDeps['answer'];
-  recordDenial: HandleDeps['recordDenial'];
+  recordRefusal: HandleDeps['recordRefusal'];
   events: SessionEvents & {
     outcome(outcome: EntryOutcome): void;
     claimed(entry: Entry): void;
@@ -46,7 +46,7 @@ export function createBridge(options: BridgeOptions): Bridge {
   const { events, listMasters } = options;
   const consumer = `${hostname()}-${process.pid}-${randomBytes(4).toString('hex')}`;
   const [commands, reader] = connect(options, consumer);
-  const recordStreamFault = createStreamFaultRecorder(options.recordDenial, events.recordFailed);
+  const recordStreamFault = createStreamFaultRecorder(options.recordRefusal, events.recordFailed);
   const streams = createStreams((fault) => {
     events.streamFault(fault);
     recordStreamFault(fault);
@@ -107,7 +107,7 @@ function connect({ redis, events }: BridgeOptions, name: string): readonly [comm
 function createHandleDeps(options: BridgeOptions, commands: Redis, session: Session): HandleDeps {
   return {
     answer: options.answer,
-    recordDenial: options.recordDenial,
+    recordRefusal: options.recordRefusal,
     nowMs: session.nowMs,
     onOutcome: options.events.outcome,
     async storeReply(reply) {

@@ -34,7 +34,7 @@ async function handle(
   await handleEntry(entryAt(startMs, ttlMs), {
     // A neighbour that never answers.
     answer: () => new Promise(() => {}),
-    recordDenial: async () => {},
+    recordRefusal: async () => {},
     storeReply: async (reply) => {
       replies.push(reply);
       return true;

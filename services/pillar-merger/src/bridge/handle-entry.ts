@@ -22,9 +22,9 @@ export type EntryOutcome = {
   error: ColonnadeError | undefined;
 };
 
-/** A refusal that goes on record before it is answered. */
-export type Denial = {
-  code: 'unauthorized' | 'forbidden' | 'overloaded';
+/** A merge that gave nothing. */
+export type Refusal = {
+  code: BridgeErrorCode;
   reason: string;
   master: string;
   minionId: string | undefined;
@@ -34,7 +34,7 @@ export type Denial = {
 export type HandleDeps = {
   answer: (request: MergeRequest, call: Call) => Promise<MergeAnswer>;
   /** Throws when the record is not stored. */
-  recordDenial: (denial: Denial) => Promise<void>;
+  recordRefusal: (refusal: Refusal) => Promise<void>;
   /** False when it came too late; throws when Redis does not take it. */
   storeReply: (reply: StoredReply) => Promise<boolean>;
   /** Redis's clock. */
@@ -102,19 +102,28 @@ function outOfTime(): ColonnadeError {
   return new ColonnadeError('unavailable', 'the pillar was not ready in time');
 }
 
-/** Puts a refusal on record. When that fails, the caller learns that, and nothing else. */
+/** What somebody may not have asked for: on record before it is answered. */
+export function isDenial(code: BridgeErrorCode): boolean {
+  return code === 'unauthorized' || code === 'forbidden' || code === 'overloaded';
+}
+
+/**
+ * Puts a refusal on record. A denial is answered only then: when that fails, the caller learns that, and nothing else.
+ * Other failures are answered at once, since what failed may be the very thing that records.
+ */
 async function onRecord(
   error: ColonnadeError,
   entry: Entry,
   request: BridgeRequest | undefined,
   deps: HandleDeps,
 ): Promise<ColonnadeError> {
-  const { code } = error;
-  if (code !== 'unauthorized' && code !== 'forbidden') return error;
+  const { code, message: reason } = toBridgeError(error);
   const { master } = entry;
   const { minion_id: minionId, pillarenv } = request ?? {};
+  const recorded = deps.recordRefusal({ code, reason, master, minionId, pillarenv });
   try {
-    await deps.recordDenial({ code, reason: error.message, master, minionId, pillarenv });
+    if (isDenial(code)) await recorded;
+    else recorded.catch(() => undefined);
     return error;
   } catch (thrown) {
     return new ColonnadeError('unavailable', 'a refusal could not be put on record', { cause: thrown });

@@ -15,7 +15,7 @@ import type { MergeAnswer } from '../answer-merge.ts';
  * whole pillar twice more.
  * @throws ColonnadeError `too_large`
  */
-export function successText(entryId: string, { clock, pillar }: MergeAnswer): string {
+export function successText(entryId: string, { clock, pillar }: Omit<MergeAnswer, 'secrets'>): string {
   const text = `{"clock":${clock},"id":"${entryId}","ok":true,"pillar":${canonicalText(pillar)},"v":1}`;
   // A text of n units has at least n bytes, so most replies need no second count.
   const fits =

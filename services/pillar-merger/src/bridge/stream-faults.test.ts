@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Denial } from './handle-entry.ts';
+import type { Refusal } from './handle-entry.ts';
 import { createStreamFaultRecorder } from './stream-faults.ts';
 
 test('a flood is on record at once, then once a minute with its sum, for each master', () => {
-  const records: Denial[] = [];
+  const records: Refusal[] = [];
   let nowMs = 0;
   const record = createStreamFaultRecorder(
-    async (denial) => void records.push(denial),
+    async (refusal) => void records.push(refusal),
     () => assert.fail(),
     () => nowMs,
   );

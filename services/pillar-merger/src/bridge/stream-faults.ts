@@ -1,5 +1,5 @@
 import type { StreamFault } from './functions.ts';
-import type { Denial } from './handle-entry.ts';
+import type { Refusal } from './handle-entry.ts';
 
 const RECORD_EVERY_MS = 60_000;
 
@@ -8,7 +8,7 @@ const RECORD_EVERY_MS = 60_000;
  * while it goes on. What was dropped after the last record is in the log and in the metrics.
  */
 export function createStreamFaultRecorder(
-  recordDenial: (denial: Denial) => Promise<void>,
+  recordRefusal: (refusal: Refusal) => Promise<void>,
   onFault: (thrown: unknown) => void,
   now: () => number = () => performance.now(),
 ): (fault: StreamFault) => void {
@@ -20,7 +20,13 @@ export function createStreamFaultRecorder(
     if (now() - known.atMs < RECORD_EVERY_MS) return;
     const reason = `the request stream was written to past its limits (${kind}); entries dropped: ${known.dropped}`;
     Object.assign(known, { atMs: now(), dropped: 0 });
-    const denial = { code: 'overloaded', reason, master, minionId: undefined, pillarenv: undefined } as const;
-    recordDenial(denial).catch(onFault);
+    const refusal = {
+      code: 'overloaded',
+      reason,
+      master,
+      minionId: undefined,
+      pillarenv: undefined,
+    } as const;
+    recordRefusal(refusal).catch(onFault);
   };
 }

@@ -1,0 +1,14 @@
+export { CHAIN_START, nextHead } from './chain.ts';
+export { findEvents, type Query } from './find.ts';
+export {
+  formatHeader,
+  formatRecord,
+  type JournalHeader,
+  type JournalRecord,
+  parseHeader,
+  parseRecord,
+} from './journal-format.ts';
+export { type FileNames, namesOf, nextStamp, type Rotated } from './names.ts';
+export { type ParsedEvent, type ReadEvent, readEvent, readMessage } from './read-message.ts';
+export { sliceItems } from './slice-items.ts';
+export { type Fault, type Verification, verifyLog } from './verify.ts';

@@ -1,0 +1,101 @@
+import { auditPolicySettings } from '@colonnade/audit';
+import {
+  type ConfigOf,
+  LOG_LEVELS,
+  oneOf,
+  optionalSetting,
+  type Parse,
+  readConfig,
+  secretSetting,
+  setting,
+  zBytesCount,
+  zCount,
+  zMs,
+  zPath,
+  zPort,
+  zText,
+} from '@colonnade/service-kit';
+import { isVariableName } from './run/environment.ts';
+import { DEFAULT_IGNORED_SUFFIXES } from './run/ignored-suffixes.ts';
+
+const zList: Parse<readonly string[]> = (text) =>
+  zText(text)
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '');
+
+const zVariables: Parse<readonly string[]> = (text) => {
+  const names = zList(text);
+  if (!names.every(isVariableName)) throw new Error('must be names of variables, separated by commas');
+  return names;
+};
+
+const zConcurrency: Parse<number> = (text) => {
+  const count = zCount(text);
+  if (count < 1 || count > 64) throw new Error('must be from 1 to 64');
+  return count;
+};
+
+const zOutput: Parse<number> = (text) => {
+  const bytes = zBytesCount(text);
+  if (bytes > 1024 * 1024) throw new Error('must be at most 1048576');
+  return bytes;
+};
+
+/** EVENTS delivers an event again for as long as it keeps it; until then what ran must be known. */
+const EVENTS_KEEP_DAYS = 7;
+const zDays: Parse<number> = (text) => {
+  const days = zCount(text);
+  if (days <= EVENTS_KEEP_DAYS || days > 3660) throw new Error('must be from 8 to 3660');
+  return days;
+};
+
+export const hookRunnerSettings = {
+  hooksDir: setting('HOOKS_DIR', zPath, {
+    help: 'folder with a folder of hooks for each event; those that are missing are made, with README and example',
+  }),
+  stateDir: setting('HOOKS_STATE_DIR', zPath, {
+    help: 'history, what has run, policies; one runner works on it, others on the same folder stand by',
+  }),
+  ignoredSuffixes: setting('HOOKS_IGNORE_SUFFIXES', zList, {
+    help: 'files that end so are no hooks, whatever the case; separated by commas',
+    default: DEFAULT_IGNORED_SUFFIXES.join(','),
+  }),
+  allowedEnv: setting('HOOKS_ENV', zVariables, {
+    help: "variables of the runner's own environment that hooks get too, separated by commas",
+    default: 'TZ',
+  }),
+  graceMs: setting('HOOKS_GRACE_MS', zMs, {
+    help: 'between TERM and KILL for a hook that takes too long',
+    default: '5000',
+  }),
+  outputBytes: setting('HOOKS_OUTPUT_BYTES', zOutput, {
+    help: 'kept and logged of each stream of a hook; the rest is only counted',
+    default: '65536',
+  }),
+  concurrency: setting('HOOKS_CONCURRENCY', zConcurrency, {
+    help: 'events whose hooks run at once; events of one subject keep their order',
+    default: '4',
+  }),
+  historyDays: setting('HOOKS_HISTORY_DAYS', zDays, {
+    help: 'how long runs are kept in the history',
+    default: '30',
+  }),
+  ...auditPolicySettings,
+  natsUrl: setting('NATS_URL', zText, {
+    help: 'one or several `nats://host:port`, separated by commas',
+    default: 'nats://127.0.0.1:4222',
+  }),
+  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `hook-runner`' }),
+  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
+  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
+  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8084' }),
+  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+};
+
+export type HookRunnerConfig = ConfigOf<typeof hookRunnerSettings>;
+
+/** @throws ColonnadeError `misconfigured` naming every fault */
+export function readHookRunnerConfig(env: Readonly<Record<string, string | undefined>>): HookRunnerConfig {
+  return readConfig(hookRunnerSettings, env);
+}

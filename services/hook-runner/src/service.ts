@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { openAuditor } from '@colonnade/audit';
+import { type Bus, connectBus, route, type ServedService } from '@colonnade/bus';
+import { hooksRun } from '@colonnade/contracts';
+import {
+  createHealth,
+  createMetrics,
+  createOpsServer,
+  type Logger,
+  type Running,
+} from '@colonnade/service-kit';
+import { createRunAnswerer } from './answer-run.ts';
+import type { HookRunnerConfig } from './config.ts';
+import { createEvents, type Events } from './events.ts';
+import { keepTidy } from './keep-tidy.ts';
+import { leadUntil } from './lead.ts';
+import { prepareFolders } from './prepare-folders.ts';
+import { createRunner, type RunnerDeps } from './runner.ts';
+import type { RunStore } from './store/run-store.ts';
+import { takeEvents } from './take-events.ts';
+
+export type HookRunner = Running & { url: string };
+
+/** Hooks under way at the end may take this long; then they are ended, and count as unknown. */
+const LAST_HOOKS_MS = 3000;
+
+/**
+ * Starts the runner: of all on one state folder one leads and runs hooks, the others stand by.
+ * @param deps.env what hooks are given of, the environment of the process
+ * @throws ColonnadeError `misconfigured`, `bus_unavailable`
+ */
+export async function createHookRunner(
+  config: HookRunnerConfig,
+  deps: { logger: Logger; env: Readonly<Record<string, string | undefined>> },
+): Promise<HookRunner> {
+  const { logger, env } = deps;
+  const metrics = createMetrics('hook-runner');
+  const events = createEvents(logger, metrics);
+  await using started = new AsyncDisposableStack();
+  const bus = started.use(await openBus(config, logger));
+  const { auditor } = started.use(openAuditor({ bus, service: 'hook-runner', config, logger, metrics }));
+  const health = createHealth();
+  const { opsHost: host, opsPort: port } = config;
+  const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
+  await prepareFolders(config.hooksDir).then(
+    (made) => made.length > 0 && events.foldersMade(made),
+    (error) => events.foldersFailed(error),
+  );
+
+  const taking = new AbortController();
+  const hooks = new AbortController();
+  const stop = { taking: taking.signal, hooks: hooks.signal };
+  const work = (store: RunStore) => runHooksOf(config, bus, { store, auditor, events, env }, stop);
+  const leading = leadUntil(config, events, work, taking.signal);
+  started.defer(async () => {
+    taking.abort();
+    const late = setTimeout(() => hooks.abort(), LAST_HOOKS_MS);
+    await leading;
+    clearTimeout(late);
+  });
+  health.addCheck('nats', () => {
+    if (!bus.isConnected()) throw new Error('the bus is not connected');
+  });
+  started.defer(() => health.setDraining());
+  const running = started.move();
+  return {
+    url: ops.url,
+    announce: { url: ops.url },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+/** What the leader does, until it is told to stop. */
+async function runHooksOf(
+  config: HookRunnerConfig,
+  bus: Bus,
+  deps: RunnerDeps,
+  stop: { taking: AbortSignal; hooks: AbortSignal },
+): Promise<void> {
+  const { events } = deps;
+  const runner = createRunner(config, deps);
+  using _tidy = keepTidy(config, deps.store, events);
+  await using _served = await serveRuns(bus, createRunAnswerer(runner, stop.hooks, randomUUID), events);
+  await takeEvents(bus, runner, config.concurrency, events, stop);
+}
+
+function serveRuns(
+  bus: Bus,
+  answer: ReturnType<typeof createRunAnswerer>,
+  events: Events,
+): Promise<ServedService> {
+  return bus.serve(
+    {
+      name: 'hook-runner',
+      version: '0.1.0',
+      description: 'Runs the executables of hooks.d.',
+      onHandled: events.handled,
+    },
+    [route(hooksRun, answer)],
+  );
+}
+
+function openBus(config: HookRunnerConfig, logger: Logger): Promise<Bus> {
+  return connectBus({
+    servers: config.natsUrl,
+    user: 'hook-runner',
+    password: config.natsPassword.reveal(),
+    name: 'hook-runner',
+    logger,
+    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
+  });
+}

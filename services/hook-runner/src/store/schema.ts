@@ -1,0 +1,31 @@
+/** Entry i brings the file from version i to i + 1; entries are never changed once released. */
+export const MIGRATIONS: readonly string[] = [
+  `
+  -- fence: number of the leader; whoever takes the lead raises it, and nobody writes under an older one.
+  CREATE TABLE leader (id INTEGER PRIMARY KEY CHECK (id = 1), fence INTEGER NOT NULL) STRICT;
+  INSERT INTO leader VALUES (1, 0);
+
+  CREATE TABLE runs (
+    id TEXT NOT NULL PRIMARY KEY,
+    event TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    begun_ms INTEGER NOT NULL,
+    ended_ms INTEGER,
+    status TEXT,
+    fault TEXT
+  ) STRICT;
+  CREATE INDEX runs_by_time ON runs (begun_ms);
+
+  -- pid, pid_birth: the process of a hook under way, so that the next leader can end it.
+  CREATE TABLE results (
+    run TEXT NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    hook TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    pid INTEGER,
+    pid_birth TEXT,
+    result TEXT,
+    PRIMARY KEY (run, hook)
+  ) STRICT;
+  CREATE INDEX results_under_way ON results (run) WHERE result IS NULL;
+  `,
+];

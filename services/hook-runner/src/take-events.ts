@@ -1,0 +1,108 @@
+import type { Bus, Delivery, Verdict } from '@colonnade/bus';
+import { decode, hooksConsumer, LIMITS, zCloudEvent } from '@colonnade/contracts';
+import type { Events } from './events.ts';
+import { type PlannedRun, planRun } from './plan-run.ts';
+import type { Runner } from './runner.ts';
+
+type Task = { index: number; planned: PlannedRun };
+
+const DONE: Verdict = { kind: 'done' };
+const LATER: Verdict = { kind: 'later', delayMs: 500 };
+const WAIT_MS = 5000;
+
+/**
+ * Takes events from the stream and runs their hooks, until the signal. What is about one subject keeps its order; of the
+ * rest, `concurrency` run at once. An event is acknowledged when its run is written down as ended.
+ */
+export function takeEvents(
+  bus: Pick<Bus, 'consume'>,
+  runner: Runner,
+  concurrency: number,
+  events: Events,
+  stop: { taking: AbortSignal; hooks: AbortSignal },
+): Promise<void> {
+  return bus.consume(
+    hooksConsumer,
+    {
+      pull: () => ({
+        maxMessages: 2 * concurrency,
+        maxBytes: 2 * concurrency * LIMITS.natsPayloadBytes,
+        waitMs: WAIT_MS,
+        fillMs: 0,
+      }),
+      confirm: false,
+      handle: (batch) => handleBatch(batch, runner, concurrency, events, stop.hooks),
+      onFailure: events.failed,
+    },
+    stop.taking,
+  );
+}
+
+async function handleBatch(
+  batch: readonly Delivery[],
+  runner: Runner,
+  concurrency: number,
+  events: Events,
+  signal: AbortSignal,
+): Promise<readonly Verdict[]> {
+  const verdicts = batch.map((): Verdict => DONE);
+  const bySubject = new Map<string, Task[]>();
+  for (const [index, delivery] of batch.entries()) {
+    const planned = plan(delivery, events, (verdict) => {
+      verdicts[index] = verdict;
+    });
+    if (planned === undefined) continue;
+    const queue = bySubject.get(planned.subject) ?? [];
+    bySubject.set(planned.subject, [...queue, { index, planned }]);
+  }
+  const queues = [...bySubject.values()];
+  const work = async () => {
+    for (let queue = queues.shift(); queue !== undefined; queue = queues.shift()) {
+      await runQueue(queue, verdicts, runner, events, signal);
+    }
+  };
+  await Promise.all(Array.from({ length: concurrency }, work));
+  return verdicts;
+}
+
+/** An event that cannot be read can never be: it is left out, with an error in the log. */
+function plan(
+  delivery: Delivery,
+  events: Events,
+  answer: (verdict: Verdict) => void,
+): PlannedRun | undefined {
+  try {
+    return planRun(decode(zCloudEvent, delivery.payload));
+  } catch (error) {
+    answer({ kind: 'poison', bury: async () => events.unreadable(delivery.seq, error) });
+    return undefined;
+  }
+}
+
+/** An event that has to come again holds up those about the same subject that came with it. */
+async function runQueue(
+  queue: readonly Task[],
+  verdicts: Verdict[],
+  runner: Runner,
+  events: Events,
+  signal: AbortSignal,
+): Promise<void> {
+  let failed = false;
+  for (const { index, planned } of queue) {
+    if (failed || signal.aborted) {
+      verdicts[index] = LATER;
+      continue;
+    }
+    try {
+      if (runner.ended(planned.id) !== undefined) {
+        events.taken('known');
+        continue;
+      }
+      const { results } = await runner.run(planned, false, signal);
+      events.taken(results.length === 0 ? 'no hooks' : 'run');
+    } catch (error) {
+      failed = true;
+      verdicts[index] = { kind: 'retry', error };
+    }
+  }
+}

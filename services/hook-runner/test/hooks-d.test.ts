@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, test } from 'node:test';
+import { HOOK_EVENT_NAMES, HOOK_EVENTS } from '../src/run/hook-events.ts';
+import { DEFAULT_IGNORED_SUFFIXES } from '../src/run/ignored-suffixes.ts';
+import { listHooks } from '../src/run/list-hooks.ts';
+
+const root = path.join(import.meta.dirname, '..', 'hooks.d');
+const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'utf8');
+
+test('there is a folder for every event, and no other', () => {
+  assert.deepEqual(readdirSync(root).sort(), [...HOOK_EVENT_NAMES].sort());
+});
+
+/** Seed 002. */
+test('the parameters of node-pre-deletion are those of Rudder', () => {
+  assert.deepEqual(Object.keys(HOOK_EVENTS['node-pre-deletion'].parameters), [
+    'RUDDER_NODE_ID',
+    'RUDDER_NODE_HOSTNAME',
+    'RUDDER_NODE_POLICY_SERVER_ID',
+    'RUDDER_AGENT_TYPE',
+    'RUDDER_POLICIES_DIRECTORY_CURRENT',
+    'RUDDER_POLICIES_DIRECTORY_NEW',
+    'RUDDER_POLICIES_DIRECTORY_ARCHIVE',
+    'RUDDER_NODE_ROLES',
+  ]);
+});
+
+for (const name of HOOK_EVENT_NAMES) {
+  describe(name, () => {
+    const { parameters, timeouts } = HOOK_EVENTS[name];
+
+    test('its README has its parameters and no others, and its timeouts', () => {
+      const readme = read(name, 'README.md');
+      for (const [variable, meaning] of Object.entries(parameters)) {
+        assert.ok(readme.includes(`| \`${variable}\` | ${meaning} |`), variable);
+      }
+      assert.equal(readme.match(/^\| `[A-Z_]+` \|/gmu)?.length, Object.keys(parameters).length);
+      const wanted = timeouts.killMs === 20_000 ? /2 seconds .* 20 seconds/u : /30 seconds .* 5 minutes/u;
+      assert.match(readme, wanted);
+    });
+
+    test('its example is off, is a script, and uses only what its event gives', async () => {
+      const { hooks, ignored } = await listHooks(path.join(root, name), DEFAULT_IGNORED_SUFFIXES);
+      assert.deepEqual(
+        hooks.filter((hook) => hook.name.includes('example')),
+        [],
+      );
+      assert.ok(ignored.some((one) => one.name === '10-example.disabled' && one.why === 'suffix'));
+      const script = read(name, '10-example.disabled');
+      execFileSync('bash', ['-n'], { input: script });
+      for (const [variable] of script.matchAll(/\b(?:RUDDER|COLONNADE)_[A-Z_]+/gu)) {
+        assert.ok(Object.hasOwn(parameters, variable) || variable === 'RUDDER_NODE_IDS', variable);
+      }
+    });
+  });
+}
