@@ -195,11 +195,6 @@ export function requireNamePermission(principal: Principal, name: string): void 
 
 /** Seed 000: the value of a sealed pillar is never updated. */
 function secretImmutable({ pid }: PillarRecord): ColonnadeError {
-  const how =
-    'create the new value as another secret first (POST /pillars with is_secret: true), under another name or in a ' +
-    `nearer scope under the same one, then delete this one (DELETE /pillars/${pid} with If-Match). Deleted first, ` +
-    "minions get a pillar without it, or with a farther scope's value, until it is made again. " +
-    `POST /pillars/${pid}/unseal, PUT, POST /pillars/${pid}/seal leaves no such gap, but shows the old and the new ` +
-    'value to everyone who may read the estate';
-  return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
+  const how = `POST /pillars/${pid}/replace gives it another one`;
+  return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed by PUT: ${how}`);
 }
