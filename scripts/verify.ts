@@ -4,6 +4,7 @@ import path from 'node:path';
 import process from 'node:process';
 import { checkLengths } from './checks/lengths.ts';
 import { checkMachinePaths } from './checks/machine-paths.ts';
+import { checkOpenApi } from './checks/openapi.ts';
 import { checkReadmes } from './checks/readmes.ts';
 import { trackedFiles } from './checks/tracked-files.ts';
 
@@ -21,6 +22,7 @@ const checks: Check[] = [
   ]),
   { name: 'file lengths', run: async () => checkLengths(root, await trackedFiles(root)) },
   { name: 'a README for every package and service', run: async () => checkReadmes(await trackedFiles(root)) },
+  { name: 'the OpenAPI document', run: () => checkOpenApi(root) },
   { name: 'no paths of one machine', run: async () => checkMachinePaths(root, await trackedFiles(root)) },
 ];
 

@@ -92,4 +92,11 @@ export const LIMITS = {
   /** An Idempotency-Key header, characters; kept for this long, milliseconds. */
   idempotencyKeyChars: 255,
   idempotencyKeepMs: 24 * 60 * 60 * 1000,
+  /** Body of an import, bytes; one record of it (a line, or a YAML document), bytes. */
+  importBytes: 512 * 1024 * 1024,
+  importRecordBytes: 512 * 1024,
+  /** Records of an import: the switch of so many is one transaction. */
+  importRecords: 100_000,
+  /** Changes of an import that are staged at a time. */
+  importStageRows: 200,
 } as const;

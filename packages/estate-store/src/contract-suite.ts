@@ -5,6 +5,7 @@ import { testFleet } from './contract/fleet.ts';
 import type { CreateHarness } from './contract/harness.ts';
 import { testHistory } from './contract/history.ts';
 import { testIdempotency } from './contract/idempotency.ts';
+import { testImports } from './contract/imports.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -45,6 +46,7 @@ export function runEstateContract(
     testOutbox(create);
     testRaces(create);
     testReopening(create);
+    testImports(create);
     testCrashes(create);
   });
 }

@@ -9,6 +9,7 @@ export { apiRole, mergerRole, type RoleCommand } from './mongo/roles.ts';
 export { type MongoStoreOptions, openMongoReader, openMongoStore } from './mongo/store.ts';
 export { type EstatePlace, openEstateReader, openEstateStore, parsePlace } from './place.ts';
 export type * from './port.ts';
+export * from './port-bulk.ts';
 export * from './port-tasks.ts';
 export { isEndState } from './rules/task.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

@@ -1,5 +1,6 @@
 import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import type { BulkStore } from './port-bulk.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -261,7 +262,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads {
+export interface EstateStore extends EstateReader, TaskReads, BulkStore {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;

@@ -27,7 +27,7 @@ const READ: [yaml: string, canonical: string][] = [
     'a: &x {p: 1}\nb: &y {<<: *x, q: 2}\nc: {<<: [*y, {r: 3}]}',
     '{"a":{"p":1},"b":{"p":1,"q":2},"c":{"p":1,"q":2,"r":3}}',
   ],
-  ['- &x 1\n- &y [*x]\n- &x 2\n- *y\n- *x', '[1,[1],2,[1],2]'],
+  ['- &x 1\n- &y [*x]\n- *y\n- *x', '[1,[1],[1],1]'],
   ['c: &k k\nd: {*k : 1}', '{"c":"k","d":{"k":1}}'],
   ['a: |\n  x\n  y', '{"a":"x\\ny"}'],
 ];
@@ -52,6 +52,7 @@ const REFUSED: [yaml: string, code: ValueErrorCode, line: number, column: number
   ['a: .inf', 'number_range', 1, 4],
   ['a: &a [*a]', 'syntax', 1, 8],
   ['a: &a.b x', 'syntax', 1, 9],
+  ['[&x 1, &x 2]', 'syntax', 1, 11],
   ['[?x]', 'syntax', 1, 2],
   ['{k:, l: 1}', 'syntax', 1, 2],
   ['a: |\n  x\n    ', 'syntax', 3, 5],

@@ -41,7 +41,7 @@ export function valueFromSaltYaml(input: string | Uint8Array, limits?: Limits): 
   return readNode(reading, contents, 0);
 }
 
-/** Aliases name the nearest anchor before them. One inside its own anchor would never end. */
+/** An alias inside its own anchor would never end; an anchor given twice is an error to libyaml. */
 function resolveAliases(text: string, root: Node | null): ReadonlyMap<Alias, Node> {
   const targets = new Map<Alias, Node>();
   const anchors = new Map<string, Node | undefined>();
@@ -56,6 +56,7 @@ function resolveAliases(text: string, root: Node | null): ReadonlyMap<Alias, Nod
     const { anchor } = node as { anchor?: string };
     if (anchor !== undefined) {
       if (!ANCHOR.test(anchor)) throw errorAt('syntax', 'an anchor Salt cannot read', text, offsetOf(node));
+      if (anchors.has(anchor)) throw errorAt('syntax', 'an anchor given twice', text, offsetOf(node));
       anchors.set(anchor, undefined);
     }
     if (isMap(node)) {

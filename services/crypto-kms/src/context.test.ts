@@ -45,7 +45,7 @@ const table: [Row, seal: boolean, open: boolean, merge: boolean][] = [
   [['collection', 'c1', 'task:c1'], false, false, false],
   [['collection', 'c1', 'collection:'], false, false, false],
   [['task', 't1', 'task:t1'], true, true, true],
-  [['task', 't2', 'task:t1'], false, true, true],
+  [['task', 't2', 'task:t1'], false, true, false],
   [['task', 't1', 'task_tpl:t1;user:alice'], false, false, false],
   [['task_tpl', 't1', 'task_tpl:t1;user:alice'], true, true, false],
   [['task_tpl', 't1', 'task_tpl:t1'], false, true, false],

@@ -57,7 +57,8 @@ export function checkOpenContext(context: OpenContext): void {
 /**
  * Lets through only scopes that can belong to this minion of this master: plain environments, the
  * minion's own, collections and tasks. Which collections, tasks and environments are this minion's is the merger's to
- * say: this service reads no estate. Defaults of task templates are never part of a merge.
+ * say: this service reads no estate. A task's scope is that of the very task its tgt_id names. Defaults of task templates
+ * are never part of a merge.
  * @throws ColonnadeError `kms_refused`
  */
 export function checkMergeScope(context: OpenContext, master: string, minionId: string): void {
@@ -68,7 +69,7 @@ export function checkMergeScope(context: OpenContext, master: string, minionId: 
   const allowed =
     (context.tgt_type === 'root' && env.kind === 'plain') ||
     (context.tgt_type === 'collection' && env.kind === 'collection') ||
-    (context.tgt_type === 'task' && env.kind === 'task') ||
+    (context.tgt_type === 'task' && env.kind === 'task' && env.taskId === context.tgt_id) ||
     (context.tgt_type === 'minion' && context.pillarenv === minionEnv(minionId, master));
   if (!allowed) {
     throw new ColonnadeError('kms_refused', 'the scope cannot belong to this minion of this master', {

@@ -23,6 +23,7 @@ import { createApp } from './http/app.ts';
 import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
+import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { startRetention } from './retention.ts';
@@ -62,14 +63,13 @@ export async function createPillarApi(
         ),
     }),
   );
+  const idempotency = createIdempotency(store, kms);
+  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, retention });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
-    routes: allRoutes({
-      ...{ estate, kms, bus, oidc, retention },
-      ...{ rates: config, idempotency: createIdempotency(store, kms) },
-    }),
-    opsRoutes: opsRoutes(health, metrics),
+    routes,
+    opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes)],
     metricsAnonymous: config.metricsAnonymous,
     denials,
     audit,

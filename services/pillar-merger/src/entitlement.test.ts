@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CollectionRecord } from '@colonnade/estate-store';
+import { type CollectionRecord, TASK_STATES, type TaskRecord } from '@colonnade/estate-store';
 import fc from 'fast-check';
 import { createCollectionTree } from './collection-tree.ts';
 import { findForbiddenEnv } from './entitlement.ts';
@@ -69,11 +69,11 @@ function meantFor({ collections, member, envs }: Forest): Set<string> {
   return meant;
 }
 
-function ask(forest: Forest, pillarenv: string) {
+function ask(forest: Forest, pillarenv: string, tasks: Readonly<Record<string, TaskRecord>> = {}) {
   const tree = createCollectionTree(forest.collections);
   const minion = { ...ME, collections: forest.member, registeredBy: 't', tick: 1 };
   const envs = resolveEnvs(pillarenv, minion, tree);
-  const asker = { master: { envs: forest.envs }, minion, tree };
+  const asker = { master: { envs: forest.envs }, minion, tree, task: (id: string) => tasks[id], nowMs: 1000 };
   const forbidden = findForbiddenEnv(envs, asker, 'entitled');
   return {
     envs,
@@ -141,4 +141,49 @@ test('the scope of another minion, of a task, of another tree is forbidden', () 
     ...['collection:db;user:ann', 'collection:web;user:bob', 'collection:zz', 'base,', 'base, prod'],
   ];
   for (const env of refused) assert.notEqual(ask(forest, env).forbidden, undefined, env);
+});
+
+test("a task is a minion's only while it lives, and only when it is for that minion", () => {
+  const collection = (id: string, parentId?: string) => ({ id, name: id, parentId, owner: 'ann', tick: 1 });
+  const collections = [
+    collection('eu'),
+    collection('web', 'eu'),
+    collection('low', 'web'),
+    collection('db', 'eu'),
+  ];
+  const forest: Forest = { collections, member: ['web'], envs: [] };
+  const task = (more: Partial<TaskRecord>): TaskRecord => ({
+    ...{
+      id: 't',
+      templateId: 'p',
+      state: 'created',
+      minions: [],
+      collections: [],
+      createdBy: 'ann',
+      updatedBy: 'ann',
+    },
+    ...{ createdAtMs: 1, updatedAtMs: 1, expiresAtMs: undefined, endedAtMs: undefined, tick: 1, ...more },
+  });
+  const allowed = (more: Partial<TaskRecord>) =>
+    ask(forest, 'base,task:t', { t: task(more) }).forbidden === undefined;
+  const mine = { minions: [{ master: 'm1', id: 'web-1' }] };
+  for (const state of TASK_STATES)
+    assert.equal(allowed({ ...mine, state }), ['created', 'running'].includes(state), state);
+  assert.deepEqual(
+    [1001, 1000, 999].map((expiresAtMs) => allowed({ ...mine, expiresAtMs })),
+    [true, false, false],
+  );
+  for (const minion of [
+    { master: 'm2', id: 'web-1' },
+    { master: 'm1', id: 'web-2' },
+  ]) {
+    assert.equal(allowed({ minions: [minion] }), false);
+  }
+  const inCollections = ['eu', 'web', 'low', 'db', 'gone'].map((id) => allowed({ collections: [id] }));
+  assert.deepEqual(inCollections, [true, true, false, false, false]);
+  assert.notEqual(ask(forest, 'task:t').forbidden, undefined, 'one that does not exist');
+  const all = { t: task(mine) };
+  for (const env of ['task:t;user:ann', 'task:', 'task_tpl:t;user:ann', 'task_tpl:t']) {
+    assert.notEqual(ask(forest, env, all).forbidden, undefined, env);
+  }
 });

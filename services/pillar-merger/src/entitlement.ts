@@ -1,5 +1,5 @@
 import { parseEnv } from '@colonnade/contracts';
-import type { MasterRecord, MinionRecord } from '@colonnade/estate-store';
+import { isEndState, type MasterRecord, type MinionRecord, type TaskRecord } from '@colonnade/estate-store';
 import type { CollectionTree } from './collection-tree.ts';
 import { BASE_ENV } from './resolve.ts';
 
@@ -10,8 +10,11 @@ export type PillarenvPolicy = (typeof PILLARENV_POLICIES)[number];
 /** Who asks, as the estate knows it. */
 export type Asker = {
   master: Pick<MasterRecord, 'envs'>;
-  minion: Pick<MinionRecord, 'collections'>;
+  minion: Pick<MinionRecord, 'master' | 'id' | 'collections'>;
   tree: CollectionTree;
+  task(id: string): TaskRecord | undefined;
+  /** Milliseconds since the epoch. */
+  nowMs: number;
 };
 
 /**
@@ -28,7 +31,8 @@ export function findForbiddenEnv(
   return envs.find((env) => !isEntitled(env, asker, branches));
 }
 
-function isEntitled(env: string, { master, tree }: Asker, branches: ReadonlySet<string>): boolean {
+function isEntitled(env: string, asker: Asker, branches: ReadonlySet<string>): boolean {
+  const { master, tree } = asker;
   const parsed = parseEnv(env);
   switch (parsed.kind) {
     case 'plain':
@@ -38,13 +42,26 @@ function isEntitled(env: string, { master, tree }: Asker, branches: ReadonlySet<
         branches.has(parsed.collectionId) && isOwner(parsed.userSub, tree.get(parsed.collectionId)?.owner)
       );
     case 'task':
-      // A live task that targets the minion will be allowed here, once the estate knows tasks.
-      return false;
+      return isForMinion(asker.task(parsed.taskId), asker, branches);
     case 'minion':
     case 'other':
       // The minion's own scope comes with `base`, and never by its name.
       return false;
   }
+}
+
+/** A task is a minion's as long as it lives, when it names the minion or a collection the minion is in. */
+function isForMinion(
+  task: TaskRecord | undefined,
+  { minion, nowMs }: Asker,
+  branches: ReadonlySet<string>,
+): boolean {
+  if (task === undefined || isEndState(task.state)) return false;
+  if (task.expiresAtMs !== undefined && task.expiresAtMs <= nowMs) return false;
+  return (
+    task.minions.some(({ master, id }) => master === minion.master && id === minion.id) ||
+    task.collections.some((id) => branches.has(id))
+  );
 }
 
 /** Without a user the environment names records of the old form, which belong to no other tree. */

@@ -8,7 +8,7 @@ import type {
 } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import { createCollectionTree } from './collection-tree.ts';
-import { COLLECTIONS_KEY, masterKey, minionKey, type Piece, scopeKey } from './estate-view.ts';
+import { COLLECTIONS_KEY, masterKey, minionKey, type Piece, scopeKey, taskKey } from './estate-view.ts';
 
 /** A piece with the bytes it takes in memory, roughly. */
 export type LoadedPiece = { key: ChangeKey; piece: Piece; bytes: number };
@@ -23,6 +23,7 @@ export function queryFor(since: Clock | undefined, keys: readonly ChangeKey[]): 
     collections: keys.includes(COLLECTIONS_KEY),
     masters: names('master:'),
     minions: names('minion:').map(splitMinion),
+    tasks: names('task:'),
   };
 }
 
@@ -47,7 +48,12 @@ export function piecesOf(query: EstateQuery, snapshot: EstateSnapshot): readonly
     const bytes = ENTRY_BYTES * (4 + (record?.collections.length ?? 0));
     return { key: minionKey(master, id), piece: { kind: 'minion', record }, bytes };
   });
-  return [...scopes, ...masters, ...minions, ...collectionsPiece(snapshot.collections)];
+  const tasks = (query.tasks ?? []).map((id): LoadedPiece => {
+    const record = snapshot.tasks.get(id);
+    const targets = (record?.minions.length ?? 0) + (record?.collections.length ?? 0);
+    return { key: taskKey(id), piece: { kind: 'task', record }, bytes: ENTRY_BYTES * (8 + 4 * targets) };
+  });
+  return [...scopes, ...masters, ...minions, ...tasks, ...collectionsPiece(snapshot.collections)];
 }
 
 function collectionsPiece(records: readonly CollectionRecord[] | undefined): readonly LoadedPiece[] {

@@ -1,4 +1,10 @@
-import type { ChangeKey, MasterRecord, MinionRecord, PillarRecord } from '@colonnade/estate-store';
+import type {
+  ChangeKey,
+  MasterRecord,
+  MinionRecord,
+  PillarRecord,
+  TaskRecord,
+} from '@colonnade/estate-store';
 import { type CollectionTree, createCollectionTree } from './collection-tree.ts';
 
 /** One piece of the estate, as it is cached under its change key. */
@@ -6,12 +12,14 @@ export type Piece =
   | { kind: 'scope'; records: readonly PillarRecord[] }
   | { kind: 'collections'; tree: CollectionTree }
   | { kind: 'master'; record: MasterRecord | undefined }
-  | { kind: 'minion'; record: MinionRecord | undefined };
+  | { kind: 'minion'; record: MinionRecord | undefined }
+  | { kind: 'task'; record: TaskRecord | undefined };
 
 /** The estate at one moment. */
 export type EstateView = {
   master(id: string): MasterRecord | undefined;
   minion(master: string, id: string): MinionRecord | undefined;
+  task(id: string): TaskRecord | undefined;
   tree(): CollectionTree;
   /** The pillars of one pillarenv. */
   scope(pillarenv: string): readonly PillarRecord[];
@@ -39,6 +47,10 @@ export function masterKey(id: string): ChangeKey {
 
 export function minionKey(master: string, id: string): ChangeKey {
   return `minion:${master}/${id}`;
+}
+
+export function taskKey(id: string): ChangeKey {
+  return `task:${id}`;
 }
 
 /**
@@ -70,6 +82,10 @@ function viewOf(take: (key: ChangeKey) => Piece | undefined): EstateView {
     minion: (master, id) => {
       const piece = take(minionKey(master, id));
       return piece?.kind === 'minion' ? piece.record : undefined;
+    },
+    task: (id) => {
+      const piece = take(taskKey(id));
+      return piece?.kind === 'task' ? piece.record : undefined;
     },
     tree: () => {
       const piece = take(COLLECTIONS_KEY);

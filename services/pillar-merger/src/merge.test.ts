@@ -97,6 +97,7 @@ function getAncestorsIds(estate: Estate, target: string): string[] {
 
 function merge(estate: Estate, pillarenv: string): Merged {
   const view: EstateView = {
+    task: () => undefined,
     master: () => ({ id: MASTER, envs: [], tokenIds: [], onUnknownMinion: 'refuse', tick: 1 }),
     minion: () => ({ master: MASTER, id: MINION, collections: [], registeredBy: 't', tick: 1 }),
     tree: () => createCollectionTree(estate.collections),

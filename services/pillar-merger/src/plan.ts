@@ -19,10 +19,15 @@ export type Plan =
   | { kind: 'unknown_minion'; onUnknownMinion: MasterRecord['onUnknownMinion'] };
 
 /**
- * Decides and merges, from one consistent view and nothing else. Secrets stay sealed.
+ * Decides and merges, from one consistent view and the time, and nothing else. Secrets stay sealed.
  * @throws ColonnadeError `unknown_master`, `unauthorized` (token not valid any more), `forbidden`, `bad_request`
  */
-export function planMerge(view: EstateView, request: PlanRequest, policy: PillarenvPolicy): Plan {
+export function planMerge(
+  view: EstateView,
+  request: PlanRequest,
+  policy: PillarenvPolicy,
+  nowMs: number = Date.now(),
+): Plan {
   const master = view.master(request.master);
   const minion = view.minion(request.master, request.minionId);
   const tree = view.tree();
@@ -32,7 +37,7 @@ export function planMerge(view: EstateView, request: PlanRequest, policy: Pillar
   }
   if (minion === undefined) return { kind: 'unknown_minion', onUnknownMinion: master.onUnknownMinion };
   const envs = resolveEnvs(request.pillarenv, minion, tree);
-  if (findForbiddenEnv(envs, { master, minion, tree }, policy) !== undefined) {
+  if (findForbiddenEnv(envs, { master, minion, tree, task: view.task, nowMs }, policy) !== undefined) {
     throw new ColonnadeError('forbidden', 'the pillarenv is not meant for this minion');
   }
   const scopes = scopesToRead(envs, { master: request.master, id: request.minionId }, tree);

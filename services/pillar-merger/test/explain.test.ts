@@ -84,6 +84,29 @@ test('explain gives no more than the minion would get', async () => {
   assert.equal(await world.store.getMinion('salt-1', 'new-1'), undefined, 'explaining registers nobody');
 });
 
+test("a task's pillars, secrets opened, go to its minions alone, and end with it", async () => {
+  const template = { id: 'deploy', name: 'Deploy', schema: true };
+  await world.addMinion('salt-1', 'web-2');
+  const target = { tgtType: 'task', tgtId: 'k1', pillarenv: 'task:k1' } as const;
+  const minions = [{ master: 'salt-1', id: 'web-1' }];
+  const record = { id: 'k1', templateId: 'deploy', minions, collections: [], expiresAtMs: undefined };
+  await world.write(
+    { kind: 'template.put', expect: 'absent', record: template },
+    { kind: 'task.create', record },
+  );
+  await world.addSecret(target, 'password', 'of the task');
+  await world.addPillar(target, 'version', '1.2');
+  const got = async (minionId: string, pillarenv = 'base,task:k1') =>
+    outcomeOf(await master.client.ask({ minionId, pillarenv }));
+  assert.deepEqual(await got('web-1'), { role: 'none', n: 1, password: 'of the task', version: '1.2' });
+  assert.equal(await got('web-2'), 'forbidden');
+  assert.equal(await got('web-1', 'task_tpl:deploy;user:ann'), 'forbidden');
+  const { keys } = await explain('base,task:k1');
+  assert.deepEqual(keys.find(({ name }) => name === 'password')?.winner.pillarenv, 'task:k1');
+  await world.write({ kind: 'task.setState', id: 'k1', expectTick: undefined, state: 'cancelled' });
+  assert.equal(await got('web-1'), 'forbidden', 'at once, on the first merge after the write');
+});
+
 test('explain works while the KMS is away', async () => {
   await world.kms.kill('SIGSTOP');
   try {

@@ -32,7 +32,8 @@ const plainScalar = fc
   // Alone on a line it ends a document.
   .filter((text) => text !== '...');
 
-const inFlow = (text: string) => !/[[\]{},]/.test(text);
+/** A `-` alone in brackets is text to Salt only, and refused here. */
+const inFlow = (text: string) => !/^-$|[[\]{},]/.test(text);
 
 /** A scalar in a place of a document: by itself, as an item, as a value, as a key, in brackets, quoted, anchored. */
 export const scalarDocument = fc.tuple(plainScalar, fc.integer({ min: 0, max: 11 })).map(([text, place]) => {

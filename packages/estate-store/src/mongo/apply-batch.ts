@@ -1,6 +1,7 @@
 import { Long, ObjectId } from 'mongodb';
-import type { ChangeKey, WriteResult } from '../port.ts';
+import type { ChangeKey, Clock, WriteResult } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
+import { MAX_CHANGED } from '../rules/clock.ts';
 import { readText, toNumber } from './documents.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
@@ -30,23 +31,32 @@ export async function applyBatch(
   const earlier = await findReplay(group, batch, nowMs);
   if (earlier !== undefined) return earlier;
   checkShape(batch);
+  const clock = await keepTick(group, batch, async (tx) => {
+    for (const mutation of batch.mutations) await applyMutation(tx, mutation);
+  });
+  await keepAnswer(group, batch);
+  return { replayed: false, clock };
+}
+
+/** What every write leaves behind: tick + 1, then what `run` does, the keys it says it changed, the outbox rows. */
+export async function keepTick(
+  group: Group,
+  { by, atMs, events }: Pick<PackedBatch<StoredValue>, 'by' | 'atMs' | 'events'>,
+  run: (tx: Tx) => Promise<void>,
+): Promise<Clock> {
   group.tick += 1;
-  const { incarnation } = group.clock;
   const { tables, within, appended, tick } = group;
   const changed = new Set<ChangeKey>();
-  const tx: Tx = {
-    ...{ tables, within, appended, tick, by: batch.by, atMs: batch.atMs },
-    changesFloor: group.clock.changesFloor,
-    change: (key) => changed.add(key),
-  };
-  for (const mutation of batch.mutations) await applyMutation(tx, mutation);
-  if (changed.size > 0) keepChanges(group, changed);
-  for (const [index, event] of batch.events.entries()) {
-    const place = { _id: new ObjectId(), tick: Long.fromNumber(tick), index, time: new Date(batch.atMs) };
+  const { changesFloor } = group.clock;
+  await run({ tables, within, appended, tick, by, atMs, changesFloor, change: (key) => changed.add(key) });
+  // So many keys are told as `all`, and might not fit one document.
+  if (changed.size > MAX_CHANGED) group.clock = { ...group.clock, changesFloor: tick };
+  else if (changed.size > 0) keepChanges(group, changed);
+  for (const [index, event] of events.entries()) {
+    const place = { _id: new ObjectId(), tick: Long.fromNumber(tick), index, time: new Date(atMs) };
     appended.outbox.push({ ...place, ...event });
   }
-  await keepAnswer(group, batch);
-  return { replayed: false, clock: { incarnation, tick } };
+  return { incarnation: group.clock.incarnation, tick };
 }
 
 async function findReplay(
@@ -104,7 +114,7 @@ const APPLY: {
   'task.delete': deleteTask,
 };
 
-async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {
+export async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {
   const apply = APPLY[mutation.kind] as (tx: Tx, mutation: PackedMutation<StoredValue>) => Promise<void>;
   await apply(tx, mutation);
 }

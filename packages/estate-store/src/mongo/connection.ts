@@ -13,6 +13,7 @@ import type {
   VersionDocument,
 } from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
+import type { ImportDocument } from './imports.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import type { TaskDocument, TemplateDocument } from './task-documents.ts';
 
@@ -50,6 +51,8 @@ export type Tables = {
   meta: Collection<ClockDocument | CopyMark | HistoryDocument>;
   templates: Collection<TemplateDocument>;
   tasks: Collection<TaskDocument>;
+  /** Staged changes; read with `exact`, since they hold values. */
+  imports: Collection<ImportDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
@@ -67,6 +70,7 @@ export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
   meta: 'colonnade_meta',
   templates: 'colonnade_templates',
   tasks: 'colonnade_tasks',
+  imports: 'colonnade_imports',
 };
 
 export type Connection = AsyncDisposable & {
@@ -141,6 +145,7 @@ function openTables(db: Db): Tables {
     meta: open('meta'),
     templates: open('templates'),
     tasks: open('tasks'),
+    imports: db.collection(TABLE_NAMES.imports, exact),
   };
 }
 

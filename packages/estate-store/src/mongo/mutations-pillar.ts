@@ -1,4 +1,4 @@
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import { type Filter, Long } from 'mongodb';
 import type { Mutation, PillarDraft, VersionOp } from '../port.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
@@ -115,10 +115,10 @@ async function hasVersions({ tables, within, appended }: Tx, pid: string): Promi
   return (await tables.versions.findOne({ pid }, within)) !== null;
 }
 
-/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request */
+/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
 export async function checkTarget(
-  { tables, within }: Tx,
-  record: Pick<PillarDraft, 'tgtType' | 'tgtId' | 'pillarenv'>,
+  { tables, within }: Pick<Tx, 'tables' | 'within'>,
+  record: ResolvedTarget,
 ): Promise<void> {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {

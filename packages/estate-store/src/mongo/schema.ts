@@ -27,6 +27,8 @@ export const INDEX = {
   writerSeen: { seen_at: 1 },
   taskTemplate: { template_id: 1, state: 1, _id: 1 },
   taskState: { state: 1, _id: 1 },
+  importRow: { import_id: 1, seq: 1 },
+  importTouched: { touched_at: 1 },
 } as const satisfies Record<string, Keys>;
 
 /** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
@@ -55,6 +57,11 @@ const TASK_INDEXES: readonly IndexPlan[] = [
   { table: 'tasks', keys: INDEX.taskState },
 ];
 
+const IMPORT_INDEXES: readonly IndexPlan[] = [
+  { table: 'imports', keys: INDEX.importRow, options: { unique: true } },
+  { table: 'imports', keys: INDEX.importTouched, options: { sparse: true } },
+];
+
 /** Pillars whose master is written into them at once. */
 const BACKFILL_CHUNK = 500;
 
@@ -70,6 +77,10 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
   async (db) => {
     for (const table of ['templates', 'tasks'] as const) await ensureCollection(db, table);
     for (const plan of TASK_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    await ensureCollection(db, 'imports');
+    for (const plan of IMPORT_INDEXES) await ensureIndex(db, plan);
   },
   async (db) => {
     await ensureIndex(db, { table: 'versions', keys: INDEX.versionEnv });

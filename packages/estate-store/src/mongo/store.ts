@@ -1,19 +1,23 @@
 import type { EstateReader, EstateStore } from '../port.ts';
-import { packBatch } from '../rules/batch.ts';
+import type { ImportWrites } from '../port-bulk.ts';
+import { packBatch, packText } from '../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
 import { applyBatch } from './apply-batch.ts';
 import { readNewestClock } from './clock.ts';
 import { type Connection, openConnection } from './connection.ts';
+import { applyImport, dropImport, stageImport, sweepImports } from './imports.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate, renewIncarnation } from './migrate.ts';
 import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import * as reads from './reads.ts';
 import { INDEX } from './schema.ts';
+import { searchPillars } from './search.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
 import * as tasks from './task-reads.ts';
 import { readTransaction } from './transaction.ts';
 import { trimHistory } from './trim-history.ts';
+import { openView } from './view.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
 export type MongoStoreOptions = MongoOptions & {
@@ -54,6 +58,8 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Estate
     ...createReading(connection),
     ...createWriting(queue),
     ...createTrimming(connection),
+    ...createImporting(connection, queue),
+    openView: () => connection.use(() => openView(connection)),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -74,7 +80,10 @@ export async function openMongoReader(options: MongoOptions): Promise<EstateRead
 type Reader = Omit<EstateReader, typeof Symbol.asyncDispose>;
 type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'>;
 type Trimming = Pick<EstateStore, 'trimHistory'>;
-type Reading = Omit<EstateStore, keyof Writing | keyof Trimming | keyof EstateReader>;
+type Reading = Omit<
+  EstateStore,
+  keyof Writing | keyof ImportWrites | keyof Trimming | 'openView' | keyof EstateReader
+>;
 
 function createReader(connection: Connection, { operationTimeoutMs }: MongoOptions): Reader {
   const snapshot = createSnapshotReader(connection, operationTimeoutMs ?? OPERATION_TIMEOUT_MS);
@@ -116,6 +125,7 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     getToken: (id) => use(() => reads.readToken(tables, limit, id)),
     listTokens: () => use(() => reads.listTokens(tables, limit)),
     findIdempotent: (scope) => use(() => reads.findIdempotent(tables, limit, scope, Date.now())),
+    searchPillars: (search, page) => use(() => searchPillars(tables, limit, search, page)),
     readOutbox: (count) => use(() => reads.readOutbox(tables, limit, count)),
     getTemplate: (id) => use(() => tasks.readTemplate(tables, limit, id)),
     listTemplates: (page) => use(() => tasks.listTemplates(tables, limit, page)),
@@ -147,5 +157,20 @@ function createWriting({ run }: WriteQueue): Writing {
         const change = { $max: { last_used_at: new Date(atMs) } };
         await tables.tokens.updateOne({ _id: id }, change, { ...within, hint: INDEX.id });
       }),
+  };
+}
+
+function createImporting(connection: Connection, { run }: WriteQueue): ImportWrites {
+  return {
+    stageImport: (id, changes) => connection.use(() => stageImport(connection, id, changes)),
+    async applyImport(id, { events, ...rest }) {
+      const packed = { ...rest, events: events.map((event) => ({ ...event, data: packText(event.data) })) };
+      const clock = await run((group) => applyImport(group, id, packed));
+      // Applied it is; what is left of it is swept when it cannot be dropped now.
+      await connection.use(() => dropImport(connection, id)).catch(() => undefined);
+      return { clock };
+    },
+    dropImport: (id) => connection.use(() => dropImport(connection, id)),
+    sweepImports: (idleMs) => connection.use(() => sweepImports(connection, idleMs)),
   };
 }

@@ -1,7 +1,8 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import type { ChangeKey, Clock } from '../port.ts';
+import type { Clock } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
 import type { Db } from './connection.ts';
+import { keepTick } from './keep-tick.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
   deleteMaster,
@@ -31,19 +32,13 @@ export function applyBatch(
   const earlier = findReplay(db, batch, nowMs);
   if (earlier !== undefined) return earlier;
   checkShape(batch);
-  const clock = db.get<Clock>('UPDATE meta SET tick = tick + 1 RETURNING incarnation, tick');
-  if (clock === undefined) throw new ColonnadeError('unavailable', 'the estate has no clock');
-  const { incarnation, tick } = clock;
-  const changed = new Set<ChangeKey>();
-  const tx: Tx = { db, tick, by: batch.by, atMs: batch.atMs, change: (key) => changed.add(key) };
-  for (const mutation of batch.mutations) applyMutation(tx, mutation);
-  for (const key of changed) db.run('INSERT INTO changes VALUES (?, ?)', tick, key);
-  for (const [index, { type, subject, data }] of batch.events.entries()) {
-    db.run('INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?)', tick, index, batch.atMs, type, subject, data);
-  }
-  keepAnswer(db, batch, tick, nowMs);
-  trimChanges(db, tick - changeTicksKept);
-  return { replayed: false, clock: { incarnation, tick } };
+  const { by, atMs } = batch;
+  const clock = keepTick(db, batch, changeTicksKept, (tick, change) => {
+    const tx: Tx = { db, tick, by, atMs, change };
+    for (const mutation of batch.mutations) applyMutation(tx, mutation);
+    keepAnswer(db, batch, tick, nowMs);
+  });
+  return { replayed: false, clock };
 }
 
 function findReplay(db: Db, { idempotency }: PackedBatch<string>, nowMs: number): PackedResult | undefined {
@@ -89,7 +84,7 @@ const APPLY: {
   'task.delete': deleteTask,
 };
 
-function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {
+export function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {
   const apply = APPLY[mutation.kind] as (tx: Tx, mutation: PackedMutation<string>) => void;
   apply(tx, mutation);
 }
@@ -99,10 +94,4 @@ function keepAnswer(db: Db, { idempotency }: PackedBatch<string>, tick: number, 
   if (idempotency === undefined) return;
   const { scope, fingerprint, response, expiresAtMs } = idempotency;
   db.run('INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)', scope, fingerprint, response, tick, expiresAtMs);
-}
-
-/** Readers behind the floor are told `all`. */
-function trimChanges(db: Db, floor: number): void {
-  if (db.run('UPDATE meta SET changes_floor = ?1 WHERE changes_floor < ?1', floor) === 0) return;
-  db.run('DELETE FROM changes WHERE tick <= ?', floor);
 }

@@ -1,4 +1,4 @@
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import type { Mutation, VersionOp } from '../port.ts';
 import type { TaskState } from '../port-tasks.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
@@ -119,7 +119,8 @@ export function checkPlace(tx: Tx, place: Place): void {
   if (hasRow(tx.db, twin, tgtType, tgtId, name, pillarenv, pid)) throw twinExists();
 }
 
-function checkTarget({ db }: Tx, record: Place): void {
+/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
+export function checkTarget({ db }: Pick<Tx, 'db'>, record: ResolvedTarget): void {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {
     const sql = 'SELECT owner FROM collections WHERE id = ?';

@@ -1,5 +1,6 @@
 import type { Clock, Lease, Retention } from '../port.ts';
 import type { PackedBatch } from '../rules/batch.ts';
+import type { PackedChange } from '../rules/import.ts';
 import type { ErrorMessage } from './errors.ts';
 
 /**
@@ -22,6 +23,12 @@ export type Jobs = {
   };
   releaseLease: { ask: { name: string; holder: string }; answer: undefined };
   noteTokenUse: { ask: { id: string; atMs: number }; answer: undefined };
+  stageImport: { ask: { id: string; changes: readonly PackedChange<string>[] }; answer: undefined };
+  applyImport: {
+    ask: { id: string; changes: number } & Pick<PackedBatch<string>, 'by' | 'atMs' | 'events'>;
+    answer: Clock;
+  };
+  dropImports: { ask: { id: string } | { idleSinceMs: number }; answer: { imports: number; more: boolean } };
   ping: { ask: undefined; answer: undefined };
 };
 

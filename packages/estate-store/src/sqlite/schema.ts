@@ -161,6 +161,29 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX tasks_by_template ON tasks (template_id, state, id);
   CREATE INDEX tasks_by_state ON tasks (state, id);
   `,
+  // Imports: staged until they are applied in one transaction. Nothing reads these tables but the switch.
+  `
+  CREATE TABLE imports (
+    id TEXT NOT NULL PRIMARY KEY,
+    touched_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE import_rows (
+    import_id TEXT NOT NULL,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    pid TEXT,
+    tgt_type TEXT,
+    tgt_id TEXT,
+    name TEXT,
+    pillarenv TEXT,
+    value TEXT,
+    is_secret INTEGER,
+    expect_tick INTEGER,
+    body TEXT,
+    PRIMARY KEY (import_id, seq)
+  ) STRICT;
+  `,
   // More kinds of versions; their values last, so that everything else is read without them. of_master: see PillarFilter.
   // history_floor: the newest deletion whose pillar is forgotten whole, and when that was.
   `

@@ -1,11 +1,15 @@
 import type { EstateReader, EstateStore, WriteBatch, WriteResult } from '../port.ts';
+import type { ImportWrites } from '../port-bulk.ts';
 import { packBatch, packText } from '../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
+import { packChanges } from '../rules/import.ts';
 import { createReadConnection, type ReadConnection } from './read-connection.ts';
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
+import { searchPillars } from './search.ts';
 import { readSnapshot } from './snapshot.ts';
 import * as tasks from './task-reads.ts';
+import { openView } from './view.ts';
 import { startWriter, type WriterClient } from './writer-client.ts';
 
 export type SqliteStoreOptions = {
@@ -41,6 +45,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Esta
   return {
     ...createReading(connection),
     ...createWriting(writer),
+    ...createImporting(writer),
+    openView: async () => openView(options.path, READ_BUSY_TIMEOUT_MS),
     async ping() {
       connection.read(() => undefined);
       await writer.ask('ping', undefined);
@@ -74,7 +80,10 @@ export async function openSqliteReader(options: { path: string }): Promise<Estat
   };
 }
 
-type Reading = Omit<EstateStore, keyof Writing | 'ping' | typeof Symbol.asyncDispose>;
+type Reading = Omit<
+  EstateStore,
+  keyof Writing | keyof ImportWrites | 'openView' | 'ping' | typeof Symbol.asyncDispose
+>;
 type Writing = Pick<
   EstateStore,
   'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'
@@ -101,6 +110,7 @@ function createReading({ read }: ReadConnection): Reading {
     getToken: async (id) => read((db) => reads.readToken(db, id)),
     listTokens: async () => read((db) => reads.listTokens(db)),
     findIdempotent: async (scope) => read((db) => reads.findIdempotent(db, scope, Date.now())),
+    searchPillars: async (search, page) => read((db) => searchPillars(db, search, page)),
     readOutbox: async (limit) => read((db) => reads.readOutbox(db, limit)),
     getTemplate: async (id) => read((db) => tasks.readTemplate(db, id)),
     listTemplates: async (page) => read((db) => tasks.listTemplates(db, page)),
@@ -118,6 +128,30 @@ function createWriting(writer: WriterClient): Writing {
     acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),
     releaseLease: (name, holder) => writer.ask('releaseLease', { name, holder }),
     noteTokenUse: (id, atMs) => writer.ask('noteTokenUse', { id, atMs }),
+  };
+}
+
+function createImporting(writer: WriterClient): ImportWrites {
+  const drop = async (which: { id: string } | { idleSinceMs: number }) => {
+    let imports = 0;
+    for (let more = true; more; ) {
+      const dropped = await writer.ask('dropImports', which);
+      imports += dropped.imports;
+      more = dropped.more;
+    }
+    return imports;
+  };
+  return {
+    stageImport: async (id, changes) =>
+      writer.ask('stageImport', { id, changes: packChanges(changes, packText) }),
+    async applyImport(id, { events, ...rest }) {
+      const packed = events.map((event) => ({ ...event, data: packText(event.data) }));
+      const clock = await writer.ask('applyImport', { id, ...rest, events: packed });
+      await drop({ id });
+      return { clock };
+    },
+    dropImport: async (id) => void (await drop({ id })),
+    sweepImports: (idleMs) => drop({ idleSinceMs: Date.now() - idleMs }),
   };
 }
 

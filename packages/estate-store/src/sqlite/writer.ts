@@ -2,6 +2,7 @@ import { ColonnadeError } from '@colonnade/contracts';
 import { applyBatch } from './apply-batch.ts';
 import { createEstateFile, type Db, openConnection } from './connection.ts';
 import { packError, toStoreError } from './errors.ts';
+import { applyImport, dropImports, stageImport } from './imports.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
@@ -146,6 +147,12 @@ function runJob(db: Db, job: Job, changeTicksKept: number): unknown {
       return trimHistory(db, job.ask);
     case 'noteTokenUse':
       return noteTokenUse(db, job.ask);
+    case 'stageImport':
+      return stageImport(db, job.ask, Date.now());
+    case 'applyImport':
+      return applyImport(db, job.ask, changeTicksKept);
+    case 'dropImports':
+      return dropImports(db, job.ask);
     case 'ping':
       return undefined;
   }

@@ -68,7 +68,9 @@ export function createApp(options: AppOptions): FastifyInstance {
   acceptJsonOnly(app);
   addHooks(app, options);
   app.setErrorHandler(
-    options.audit.errorHandler((error, request, reply) => sendError(options, error, request, reply)),
+    options.audit.errorHandler((error, request, reply) =>
+      sendError(options, isForeignMethod(error) ? noRoute(app, request, reply) : error, request, reply),
+    ),
   );
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(app, request, reply);
@@ -176,7 +178,10 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
     config: { permission: open ? 'anonymous' : 'metrics:read', scope: 'none' },
     handler: async (_request, reply) => {
       const answer = await route.answer();
-      reply.code(answer.status).header('content-type', answer.contentType);
+      reply
+        .code(answer.status)
+        .header('content-type', answer.contentType)
+        .headers(answer.headers ?? {});
       return answer.body;
     },
   });
@@ -191,6 +196,11 @@ function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   if (allowed[0] === 'GET') allowed.splice(1, 0, 'HEAD');
   reply.header('allow', allowed.join(', '));
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
+}
+
+/** A QUERY without a body is refused by Fastify before it has looked for a route. */
+function isForeignMethod(error: unknown): boolean {
+  return (error as { code?: unknown } | null)?.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
 }
 
 function sendError(

@@ -54,6 +54,15 @@ export type Route = Pick<
   'method' | 'url' | 'permission' | 'scope'
 > & {
   audit: RouteAudit;
+  /** For the OpenAPI document. */
+  docs: {
+    query: z.ZodType;
+    body: z.ZodType;
+    response: z.ZodType;
+    idempotency: 'kept' | 'refused' | 'ignored';
+    /** Of an answer that is no problem. */
+    mediaType: string;
+  };
   run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
 };
 
@@ -76,6 +85,13 @@ export function defineRoute<
     permission,
     scope,
     audit: { request: body, response: spec.response, floor },
+    docs: {
+      query,
+      body,
+      response: spec.response,
+      idempotency: spec.idempotency,
+      mediaType: 'application/json',
+    },
     async run(request, reply, principal, call) {
       const parsed = request.body as ParsedBody | undefined;
       if (parsed === undefined && !body.safeParse(undefined).success) {

@@ -77,6 +77,8 @@ export function createBridge(options: BridgeOptions): Bridge {
       if (session.fault !== undefined) throw new Error(session.fault);
       const waitedMs = backlog.oldestMs();
       if (waitedMs > options.backlogMs) throw new Error(`requests waited up to ${Math.round(waitedMs)} ms`);
+      const fullMs = inFlight.fullMs();
+      if (fullMs > options.backlogMs) throw new Error(`no room for a request for ${Math.round(fullMs)} ms`);
     },
     refreshMasters: () => session.refreshMasters(),
     async [Symbol.asyncDispose]() {

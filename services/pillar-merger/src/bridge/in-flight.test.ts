@@ -38,3 +38,22 @@ test('at most the limit is worked on; what was delivered before goes first; twic
   await inFlight.whenIdle();
   assert.equal(inFlight.size, 0);
 });
+
+test('of several masters none holds more than its share; a single one may hold all', async () => {
+  const { handle, end } = createHandler();
+  const inFlight = createInFlight(4, handle);
+  for (const id of ['1', '2', '3']) inFlight.add(entry(id));
+  assert.deepEqual(
+    [inFlight.hasRoom('m1', 2), inFlight.hasRoom('m1', 1), inFlight.hasRoom('m2', 2)],
+    [false, true, true],
+  );
+  assert.equal(inFlight.fullMs(), 0);
+  inFlight.add({ ...entry('4'), master: 'm2' });
+  assert.equal(inFlight.hasRoom('m2', 2), false);
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.ok(inFlight.fullMs() > 0);
+  const freed = inFlight.whenFreed();
+  end('1');
+  await freed;
+  assert.deepEqual([inFlight.fullMs(), inFlight.hasRoom('m1', 2)], [0, true]);
+});

@@ -24,6 +24,8 @@ const BLOCK_MS = 500;
 /** A read that takes longer hangs on a dead connection. */
 const STUCK_MS = BLOCK_MS + 2000;
 const PAUSE_MS = 100;
+/** Between two looks at the other masters' streams while one has all it may have. */
+const CROWDED_MS = 20;
 
 /**
  * Reads all masters' streams in one blocking call, as much as there is room for. Disposing waits for the read under
@@ -55,7 +57,7 @@ async function readSafely(options: ReadLoopOptions): Promise<readonly Entry[]> {
   const { reader, session, streams } = options;
   try {
     const mayRead = session.fault === undefined && reader.status === 'ready' && streams.masters.length > 0;
-    if (mayRead) return await readOnce(options);
+    if (mayRead) return await readFair(options);
     await delay(PAUSE_MS);
   } catch (thrown) {
     if (isNoGroup(thrown)) session.invalidate();
@@ -65,8 +67,24 @@ async function readSafely(options: ReadLoopOptions): Promise<readonly Entry[]> {
   return [];
 }
 
-async function readOnce({ reader, consumer, streams, inFlight }: ReadLoopOptions): Promise<readonly Entry[]> {
-  const { masters } = streams;
+/**
+ * Reads the streams of those masters that have room. While some have none, it does not block on the others: one of its own that
+ * ends makes room for its next at once.
+ */
+async function readFair(options: ReadLoopOptions): Promise<readonly Entry[]> {
+  const { streams, inFlight } = options;
+  const open = streams.masters.filter((master) => inFlight.hasRoom(master, streams.masters.length));
+  if (open.length === streams.masters.length) return readOnce(options, open, true);
+  const entries = open.length === 0 ? [] : await readOnce(options, open, false);
+  if (entries.length === 0) await Promise.race([inFlight.whenFreed(), delay(CROWDED_MS)]);
+  return entries;
+}
+
+async function readOnce(
+  { reader, consumer, inFlight }: ReadLoopOptions,
+  masters: readonly string[],
+  mayBlock: boolean,
+): Promise<readonly Entry[]> {
   // COUNT is per stream: an equal share for every master, no less than one, and so few that a stream of huge entries,
   // which only a master that writes past the bridge's function can make, does not fill this process.
   const share = Math.floor(inFlight.free() / masters.length);
@@ -74,7 +92,8 @@ async function readOnce({ reader, consumer, streams, inFlight }: ReadLoopOptions
   const reply = await within(
     reader.callBuffer(
       'XREADGROUP',
-      ...['GROUP', BRIDGE_GROUP, consumer, 'COUNT', String(count), 'BLOCK', String(BLOCK_MS)],
+      ...['GROUP', BRIDGE_GROUP, consumer, 'COUNT', String(count)],
+      ...(mayBlock ? ['BLOCK', String(BLOCK_MS)] : []),
       ...['STREAMS', ...masters.map(bridgeRequestKey), ...masters.map(() => '>')],
     ),
     STUCK_MS,

@@ -1,0 +1,45 @@
+import { ColonnadeError, LIMITS } from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
+import type { ImportChange } from '../port-bulk.ts';
+import type { PillarCreate, PillarUpdate } from './batch.ts';
+
+/** A change of an import with the value of a pillar as an adapter stores it. */
+export type PackedChange<V> =
+  | PillarCreate<V>
+  | PillarUpdate<V>
+  | Exclude<ImportChange, { kind: 'pillar.create' | 'pillar.update' }>;
+
+/** @throws ColonnadeError bad_request (too many at once) | value_invalid */
+export function packChanges<V>(
+  changes: readonly ImportChange[],
+  pack: (value: Value) => V,
+): PackedChange<V>[] {
+  if (changes.length > LIMITS.importStageRows) {
+    throw new ColonnadeError('bad_request', `at most ${LIMITS.importStageRows} changes are staged at a time`);
+  }
+  return changes.map((change) => {
+    if (change.kind === 'pillar.update') return { ...change, value: pack(change.value) };
+    if (change.kind !== 'pillar.create') return change;
+    return { kind: change.kind, record: { ...change.record, value: pack(change.record.value) } };
+  });
+}
+
+/** Somebody wrote between the comparison and the switch. */
+export function estateChanged(): ColonnadeError {
+  return new ColonnadeError(
+    'precondition_failed',
+    'the estate has changed since the import was compared with it; nothing was imported',
+  );
+}
+
+/** @throws ColonnadeError conflict */
+export function checkAllStaged(found: number, expected: number): void {
+  if (found === expected) return;
+  throw new ColonnadeError('conflict', 'the import is not staged whole; nothing was imported');
+}
+
+/** Expectations that are broken at the switch are about the estate, not about one record of the request. */
+export function asImportError(thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError)) return thrown;
+  return thrown.code === 'already_exists' || thrown.code === 'precondition_failed' ? estateChanged() : thrown;
+}
