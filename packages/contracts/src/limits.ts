@@ -49,7 +49,7 @@ export const LIMITS = {
   pageRows: 500,
   /** Pillars moved or restored in one transaction, and bytes of their values: it holds up every other write. */
   batchPillars: 200,
-  batchBytes: 2 * 1024 * 1024,
+  batchBytes: 1024 * 1024,
   /** Versions looked through to restore a scope. */
   scopeVersions: 20_000,
   /** Differences shown between two values, and bytes of them. */

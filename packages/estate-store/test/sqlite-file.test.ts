@@ -107,6 +107,7 @@ describe('the estate file', () => {
   });
 
   test('a file of an earlier schema is brought on with everything in it', async () => {
+    mkdirSync(join(path, '..'), { recursive: true });
     const old = new DatabaseSync(path);
     for (const sql of MIGRATIONS.slice(0, 2)) old.exec(sql);
     old.exec(`
