@@ -19,6 +19,7 @@ const programs = {
   test: 'test/run.ts',
   verify: 'scripts/verify.ts',
   bench: 'test/bench/main.ts',
+  faults: 'test/faults/main.ts',
 };
 
 /**

@@ -5,6 +5,12 @@ import { buildGo, skipWithoutGo } from '../support/go.ts';
 import { buildKube } from '../support/kube/find-kube.ts';
 import { ensureVenv, readRequirements } from '../support/python.ts';
 
+/** Folders of tests, and of the Go program they need. */
+const goPrograms = [
+  ['test/faults/', 'test/faults/checker'],
+  ['test/conformance/audit-policy/', 'test/conformance/audit-policy'],
+] as const;
+
 /**
  * Builds in the background what takes minutes on a new machine, while the quick tests run: Go programs to compare with,
  * the Salt versions under test. A test that comes to it earlier waits for the same build; a failure is the test's to
@@ -15,11 +21,13 @@ export async function prepareSlow(root: string, files: readonly string[], report
 }
 
 async function prepareGo(root: string, files: readonly string[], report: Report): Promise<void> {
-  const folder = path.join('test', 'conformance', 'audit-policy');
-  if (skipWithoutGo() !== false || !files.some((file) => file.startsWith(folder))) return;
-  await buildGo(path.join(root, folder)).catch((error: Error) =>
-    report(`${folder} could not be built: ${error.message}`),
-  );
+  if (skipWithoutGo() !== false) return;
+  for (const [tests, program] of goPrograms) {
+    if (!files.some((file) => file.startsWith(tests))) continue;
+    await buildGo(path.join(root, program)).catch((error: Error) =>
+      report(`${program} could not be built: ${error.message}`),
+    );
+  }
 }
 
 async function prepareSalt(root: string, files: readonly string[], report: Report): Promise<void> {

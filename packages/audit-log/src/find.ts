@@ -28,7 +28,8 @@ export async function* findEvents(
   }
 }
 
-function createMatcher(query: Query): (event: ParsedEvent) => boolean {
+/** Whether an event is one that is looked for. */
+export function createMatcher(query: Query): (event: ParsedEvent) => boolean {
   const [since, until] = [timeOf(query.since), timeOf(query.until)];
   const { auditID, user, verb, resource, namespace, name } = query;
   return (event) => {

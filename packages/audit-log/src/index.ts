@@ -1,5 +1,6 @@
 export { CHAIN_START, nextHead } from './chain.ts';
-export { findEvents, type Query } from './find.ts';
+export { createMatcher, findEvents, type Query } from './find.ts';
+export { type FollowOptions, followLog } from './follow.ts';
 export {
   formatHeader,
   formatRecord,

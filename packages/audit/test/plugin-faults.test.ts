@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
-import { decodeAuditMessage } from '@colonnade/contracts';
+import { ColonnadeError, decodeAuditMessage } from '@colonnade/contracts';
 import type { FastifyInstance } from 'fastify';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import {
@@ -168,4 +168,25 @@ test('with NATS gone a write is refused at once, and with NATS back it is taken'
   const refused = async () =>
     (await readRecords(own)).filter((r) => r.responseStatus?.code === 500).length >= 5;
   await waitFor('the refusals on record', refused);
+});
+
+test('a record whose acknowledgement is lost is sent again, and is there once', async () => {
+  let lost = 0;
+  const deaf: Pick<Bus, 'publishDurable' | 'isConnected'> = {
+    isConnected: () => true,
+    async publishDurable(message, call) {
+      const ack = await api.publishDurable(message, call);
+      lost += 1;
+      if (lost > 1) return ack;
+      throw new ColonnadeError('bus_unavailable', 'the acknowledgement is lost');
+    },
+  };
+  const before = (await readRecords(bus)).length;
+  {
+    await using app = await started({ bus: deaf, mode: 'blocking' });
+    assert.equal((await send(app, 'POST', '/pillars')).status, 200);
+    await waitFor('both records', async () => lost >= 3);
+  }
+  const stages = (await readRecords(bus)).slice(before).map(({ stage }) => stage);
+  assert.deepEqual(stages.sort(), ['RequestReceived', 'ResponseComplete']);
 });

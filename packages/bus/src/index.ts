@@ -2,6 +2,13 @@ export { type Bus, connectBus } from './bus.ts';
 export type { BusOptions } from './connect.ts';
 export { type BusConfig, connectService } from './connect-service.ts';
 export { type ConsumeOptions, type ConsumerState, DONE, type Verdict } from './consume.ts';
+export {
+  type ConsumerLag,
+  connectInspector,
+  type Inspector,
+  type ServiceInstance,
+  type StreamFill,
+} from './inspect.ts';
 export type { BusLogger } from './logger.ts';
 export { type NatsConfigOptions, renderNatsConfig, renderProductionNatsConfig } from './nats-config.ts';
 export type { DurableMessage } from './publish.ts';

@@ -33,7 +33,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
-const SERVICES: ReadonlySet<BusUser> = new Set(['pillar-api', 'pillar-merger', 'crypto-kms', 'hook-runner']);
+export const SERVICES: ReadonlySet<BusUser> = new Set([
+  'pillar-api',
+  'pillar-merger',
+  'crypto-kms',
+  'hook-runner',
+]);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };
@@ -81,6 +86,8 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     '$JS.API.STREAM.NAMES',
     '$JS.API.STREAM.LIST',
     ...STREAMS.map(infoOf),
+    // How far each reader is behind; that gives no right to read.
+    ...CONSUMERS.map(({ stream, durable }) => `$JS.API.CONSUMER.INFO.${stream}.${durable}`),
     `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
   ],
   provisioner: [

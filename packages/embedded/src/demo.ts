@@ -1,6 +1,6 @@
+import type { ApiClient } from '@colonnade/api-client';
 import { decodeTree, type Explanation, type Origin, zExplanation } from '@colonnade/contracts';
 import { canonicalText, type Value } from '@colonnade/value';
-import type { ApiClient } from './api-client.ts';
 import type { AskBridge } from './bridge-client.ts';
 
 export type Demonstration = {

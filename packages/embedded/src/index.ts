@@ -1,4 +1,4 @@
-export { type ApiAnswer, type ApiClient, createApiClient } from './api-client.ts';
+export { type ApiAnswer, type ApiClient, createApiClient } from '@colonnade/api-client';
 export {
   type AskBridge,
   type BridgeClient,
@@ -12,4 +12,4 @@ export {
   type ServiceProcess,
   startService,
 } from './service-process.ts';
-export { type Stack, type StackOptions, startStack } from './stack.ts';
+export { type LaunchedService, type Stack, type StackOptions, startStack } from './stack.ts';

@@ -23,10 +23,21 @@ export type StackOptions = {
   mergers?: number;
   /** Port of pillar-api's HTTP; 0: any free one. */
   httpPort?: number;
-  /** More environment for all services, or for one. */
-  env?: Readonly<Record<string, string>>;
+  /** More environment: for all services, or what a function says for each. */
+  env?: ServiceEnv | ((service: LaunchedService) => Promise<ServiceEnv>);
   /** Off only where a test restarts nothing: an acknowledged message then survives a power cut. */
   syncAlways?: boolean;
+};
+
+type ServiceEnv = Readonly<Record<string, string>>;
+
+/** A service that is about to start, and the servers it would talk to. */
+export type LaunchedService = {
+  name: ServiceProcess['name'];
+  /** Of several mergers, from 1; 0 for the others. */
+  index: number;
+  nats: NatsServer;
+  redis: RedisServer;
 };
 
 /** Redis user of the mergers. */
@@ -67,17 +78,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   report(`redis-server on ${redis.url}`);
   await provision(nats, secrets);
 
-  const launch = (
+  const launch = async (
     name: 'crypto-kms' | 'audit-sink' | 'hook-runner' | 'pillar-api' | 'pillar-merger',
     env: Record<string, string>,
     index = 0,
-  ) =>
-    startService({
+  ) => {
+    const more =
+      typeof options.env === 'function' ? await options.env({ name, index, nats, redis }) : options.env;
+    return await startService({
       name,
       portVariable: name === 'pillar-api' ? 'HTTP_PORT' : 'OPS_PORT',
       logFile: path.join(logs, index === 0 ? `${name}.log` : `${name}-${index}.log`),
-      env: { ...common(name, nats, secrets), ...env, ...options.env },
+      env: { ...common(name, nats, secrets), ...env, ...more },
     });
+  };
   const storePath = path.join(dir, 'estate', 'estate.sqlite');
   const kms = started.use(await launch('crypto-kms', kmsEnv(dir, secrets)));
   report(`crypto-kms on ${kms.url}`);

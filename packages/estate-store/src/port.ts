@@ -315,7 +315,10 @@ export interface EstateStore extends EstateReader, TaskReads, BulkStore {
   readOutbox(limit: number): Promise<readonly OutboxRow[]>;
   /** Drops rows up to and with this position, only while the fence is the lease's newest. */
   dropOutbox(upTo: { tick: number; index: number }, lease: { name: string; fence: number }): Promise<void>;
-  /** Takes or renews a lease for ttlMs; undefined while another holder has it. A new holder gets a higher fence. */
+  /**
+   * Takes or renews a lease for ttlMs; undefined while another holder has it, which is never for longer than ttlMs from
+   * the first try on, whatever the clock says. A new holder gets a higher fence.
+   */
   acquireLease(name: string, holder: string, ttlMs: number): Promise<Lease | undefined>;
   releaseLease(name: string, holder: string): Promise<void>;
 }

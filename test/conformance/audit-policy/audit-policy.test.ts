@@ -6,8 +6,8 @@ import { before, describe, test } from 'node:test';
 import { type AuditAttributes, compilePolicy, loadPolicy } from '@colonnade/audit';
 import { ColonnadeError } from '@colonnade/contracts';
 import { buildGo, skipWithoutGo } from '../../support/go.ts';
+import { createRandom } from '../../support/random.ts';
 import { generatePolicy, generateRequest } from './generate.ts';
-import { createRandom } from './random.ts';
 
 const POLICIES = 4500;
 const REQUESTS = 8;

@@ -1,5 +1,5 @@
 import type { AuditAttributes } from '@colonnade/audit';
-import type { Random } from './random.ts';
+import type { Random } from '../../support/random.ts';
 import { type Tree, toJson, toYaml } from './tree.ts';
 import { patterns, words } from './words.ts';
 

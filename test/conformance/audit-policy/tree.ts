@@ -1,4 +1,4 @@
-import type { Random } from './random.ts';
+import type { Random } from '../../support/random.ts';
 
 /** A document to be written as JSON or YAML; maps may have a key twice. */
 export type Tree =

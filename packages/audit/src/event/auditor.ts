@@ -44,6 +44,11 @@ export type RequestSpan = AuditSpan & {
   panicked(outcome: AuditOutcome): Promise<void>;
   /** The bytes of one stage's record, to be sent by other means; undefined when the policy wants none. */
   encode(stage: AuditStage, outcome?: AuditOutcome): Uint8Array | undefined;
+  /**
+   * The message id under which a stage's record was sent without an acknowledgement: it may be stored all the same, so
+   * whoever sends it again uses this id. Undefined when it was never sent.
+   */
+  triedAs(stage: AuditStage): string | undefined;
 };
 
 export type AuditRecorder = {
@@ -70,18 +75,23 @@ const EVERYTHING: PolicyEvaluator = {
 export function createAuditor(options: AuditorOptions): AuditRecorder {
   const { service, policy = EVERYTHING, watch = silentWatch } = options;
   const subject = auditSubject(service);
-  const publish = async (msgId: string, payload: Uint8Array, allowDuplicate = false) => {
+  const publish = async (
+    msgId: string,
+    payload: Uint8Array,
+    { allowDuplicate = false, onSend = () => {} } = {},
+  ) => {
     // At once, instead of after the time a publish waits: every request would wait for it.
     if (options.bus.isConnected?.() === false) {
       throw new ColonnadeError('bus_unavailable', 'not connected to NATS: nothing can be put on record');
     }
+    onSend();
     const call = startCall(PUBLISH_BUDGET_MS);
     await options.bus.publishDurable({ subject, msgId, payload, allowDuplicate }, call);
   };
   const publishBatch = async (batch: Batch, { isRetry } = { isRetry: false }) => {
     const startMs = performance.now();
     try {
-      await publish(batch.msgId, batch.payload, isRetry);
+      await publish(batch.msgId, batch.payload, { allowDuplicate: isRetry });
     } catch (error) {
       watch.failed({ stage: 'batch', error });
       throw error;
@@ -96,7 +106,7 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
 }
 
 type Ways = {
-  publish: (msgId: string, payload: Uint8Array) => Promise<void>;
+  publish: (msgId: string, payload: Uint8Array, options: { onSend: () => void }) => Promise<void>;
   batcher: Batcher;
   watch: AuditWatch;
 };
@@ -108,6 +118,7 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
   const auditID = request.auditID ?? recordId;
   const receivedAt = microTime();
   const { level } = decision;
+  const tried = new Map<AuditStage, string>();
   const build = (stage: AuditStage, outcome: AuditOutcome | undefined): AuditEvent | undefined => {
     if (level === 'None' || decision.omitStages.includes(stage)) return undefined;
     return buildEvent(request, { level, auditID, stage, receivedAt, outcome });
@@ -116,8 +127,9 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
     const event = build(stage, outcome);
     if (event === undefined) return;
     const startMs = performance.now();
+    const msgId = `${recordId}:${stage}`;
     try {
-      await publish(`${recordId}:${stage}`, encodeEvent(event));
+      await publish(msgId, encodeEvent(event), { onSend: () => void tried.set(stage, msgId) });
     } catch (error) {
       watch.failed({ stage, error });
       throw error;
@@ -139,6 +151,7 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
       const event = build(stage, outcome);
       return event === undefined ? undefined : encodeEvent(event);
     },
+    triedAs: (stage) => tried.get(stage),
   };
 }
 

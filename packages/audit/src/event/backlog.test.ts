@@ -32,6 +32,21 @@ test('records are tried until they are stored, a later try under the same messag
   assert.equal(countOf(told), 0);
 });
 
+test('what was sent before goes alone, under the id it was sent with', async () => {
+  const sent: { msgId: string; count: number; isRetry: boolean }[] = [];
+  const publishBatch = async ({ msgId, count }: Batch, options = { isRetry: false }) => {
+    sent.push({ msgId, count, ...options });
+  };
+  const { watch } = tellingWatch();
+  const backlog = createBacklog({ auditor: { publishBatch }, watch });
+  for (const id of ['a', 'b', 'c']) backlog.add(event(1), id);
+  await backlog[Symbol.asyncDispose]();
+  assert.deepEqual(
+    sent,
+    ['a', 'b', 'c'].map((msgId) => ({ msgId, count: 1, isRetry: true })),
+  );
+});
+
 test('what has no room is given up and counted, and so is what is left at the end', async () => {
   const publishBatch = async () => {
     throw new Error('not stored');

@@ -5,8 +5,12 @@ import type { AuditWatch } from './watch.ts';
 
 /** Records that nobody waits for. They are tried until the stream has them, or there is no room for more. */
 export type Backlog = AsyncDisposable & {
-  /** Takes a record over; one for which there is no room is given up, and counted. */
-  add(event: Uint8Array): void;
+  /**
+   * Takes a record over; one for which there is no room is given up, and counted.
+   * @param triedAs the message id under which it was sent before: then it goes alone and under that id, since the stream
+   *   may have it
+   */
+  add(event: Uint8Array, triedAs?: string): void;
 };
 
 export type BacklogOptions = {
@@ -33,7 +37,7 @@ export function createBacklog(options: BacklogOptions): Backlog {
     watch.waiting({ count: records });
   };
   return {
-    add(event) {
+    add(event, triedAs) {
       if (stopped.signal.aborted || records >= maxRecords || bytes + event.length > maxBytes) {
         watch.dropped({ count: 1 });
         return;
@@ -41,8 +45,9 @@ export function createBacklog(options: BacklogOptions): Backlog {
       records += 1;
       bytes += event.length;
       watch.waiting({ count: records });
-      void batcher
-        .add(event)
+      const alone = (msgId: string) =>
+        sendUntilStored(auditor, { msgId, payload: event, count: 1 }, stopped.signal, 1);
+      void (triedAs === undefined ? batcher.add(event) : alone(triedAs))
         .catch(() => watch.dropped({ count: 1 }))
         .finally(() => left(event));
     },
@@ -58,8 +63,9 @@ async function sendUntilStored(
   auditor: Pick<AuditRecorder, 'publishBatch'>,
   batch: Batch,
   stop: AbortSignal,
+  triesBefore = 0,
 ): Promise<void> {
-  for (let tries = 0; ; tries += 1) {
+  for (let tries = triesBefore; ; tries += 1) {
     try {
       // A try whose acknowledgement was lost is stored: the stream then knows the message id.
       return await auditor.publishBatch(batch, { isRetry: tries > 0 });

@@ -33,7 +33,7 @@ export function createRequestRecord(options: RecordOptions): RequestRecord {
   /** What could not be stored now is stored later, as long as this process lives. */
   const storeLater = (stage: AuditStage, outcome?: AuditOutcome) => {
     const event = span.encode(stage, outcome);
-    if (event !== undefined) backlog.add(event);
+    if (event !== undefined) backlog.add(event, span.triedAs(stage));
   };
   const store = async (stage: AuditStage, publish: () => Promise<void>, outcome?: AuditOutcome) => {
     if (mode === 'batch' || refused) return storeLater(stage, outcome);

@@ -89,6 +89,16 @@ export function testOutbox(create: h.CreateHarness): void {
     });
   });
 
+  test('nobody waits for longer than a lease lives, though the clock was set back after it was taken', async () => {
+    await h.withStore(create, async (store) => {
+      // As a clock that was an hour ahead would have written it.
+      await mustAcquire(store, 'r1', 60 * 60 * 1000);
+      assert.equal(await store.acquireLease(NAME, 'r2', 50), undefined);
+      const next = await h.waitFor(() => store.acquireLease(NAME, 'r2', 50));
+      assert.equal(next.holder, 'r2');
+    });
+  });
+
   test('a lease that ran out goes to another, and the old fence drops nothing', async () => {
     await h.withStore(create, async (store, harness) => {
       await using other = await harness.openStore();

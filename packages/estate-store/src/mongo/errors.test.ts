@@ -29,6 +29,8 @@ test('whatever is thrown becomes an error of ours', () => {
     [new MongoInvalidArgumentError('x'), 'internal'],
     [Object.assign(new Error('x'), { code: 'ENOENT' }), 'misconfigured'],
     [Object.assign(new Error('x'), { code: 'ERR_OSSL_PEM_NO_START_LINE' }), 'misconfigured'],
+    [Object.assign(new Error('x'), { code: 'ECONNRESET' }), 'unavailable'],
+    [Object.assign(new Error('x'), { code: 'EPIPE' }), 'unavailable'],
     [Object.assign(new TypeError('x'), { code: 'ERR_INVALID_ARG_TYPE' }), 'internal'],
     [new TypeError('x'), 'internal'],
     ['a string', 'internal'],

@@ -21,6 +21,10 @@ const UNAVAILABLE: ReadonlySet<number> = new Set([
   ...[9001, 10058, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031],
 ]);
 
+/** Codes of Node.js about files that the driver reads itself, which are those of TLS. */
+const FAULT_OF_FILES = /^(?:ENOENT|EACCES|EPERM|EISDIR|ENOTDIR|ERR_OSSL_\w+)$/u;
+const FAULT_OF_NETWORK = /^(?:E[A-Z]+|ERR_STREAM_\w+|ERR_SOCKET_\w+)$/u;
+
 /** Errors of the driver that are a mistake of ours; every other of its errors is about the way to the server. */
 const FAULTS_OF_OURS: ReadonlySet<string> = new Set([
   ...['MongoInvalidArgumentError', 'MongoParseError', 'MongoMissingDependencyError', 'MongoTransactionError'],
@@ -49,11 +53,14 @@ function classify(thrown: unknown): { code: ErrorCode; message: string } {
   if (thrown instanceof MongoError && !FAULTS_OF_OURS.has(thrown.name)) {
     return { code: 'unavailable', message: 'the database cannot be reached' };
   }
-  // The driver wraps what the network says, so what comes bare is about the files it reads.
   const { code } = (thrown ?? {}) as { code?: unknown };
-  if (typeof code === 'string' && /^(?:E[A-Z0-9]+|ERR_OSSL_\w+)$/u.test(code)) {
+  if (typeof code !== 'string')
+    return { code: 'internal', message: 'an unexpected fault in the estate store' };
+  if (FAULT_OF_FILES.test(code)) {
     return { code: 'misconfigured', message: `the TLS files of MongoDB cannot be used (${code})` };
   }
+  // The driver wraps what the network says, but not while a connection is being made and breaks in between.
+  if (FAULT_OF_NETWORK.test(code)) return { code: 'unavailable', message: 'the database cannot be reached' };
   return { code: 'internal', message: 'an unexpected fault in the estate store' };
 }
 

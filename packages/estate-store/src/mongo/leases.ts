@@ -19,11 +19,14 @@ export async function acquireLease(
   // As numbers: servers that only speak MongoDB's protocol get the comparison of a stored date with $$NOW wrong.
   const isAlive = { $gt: [{ $toLong: '$expires_at' }, { $toLong: '$$NOW' }] };
   const isRefused = { $and: [isAlive, { $ne: ['$holder', { $literal: holder }] }] };
+  const end = { $add: ['$$NOW', ttlMs] };
+  const endsSooner = { $lte: [{ $toLong: '$expires_at' }, { $toLong: end }] };
   const next = { $add: [{ $ifNull: ['$fence', 0] }, 1] };
   const change = {
     holder: { $cond: [isRefused, '$holder', { $literal: holder }] },
     fence: { $cond: [isAlive, '$fence', next] },
-    expires_at: { $cond: [isRefused, '$expires_at', { $add: ['$$NOW', ttlMs] }] },
+    // The clock was set: nobody waits for longer than a lease lives.
+    expires_at: { $cond: [{ $and: [isRefused, endsSooner] }, '$expires_at', end] },
   };
   const options = { ...within, upsert: true, returnDocument: 'after' } as const;
   const lease = await leases.findOneAndUpdate({ _id: name }, [{ $set: change }], options);

@@ -14,7 +14,12 @@ export function acquireLease(db: Db, ask: Jobs['acquireLease']['ask'], nowMs: nu
   checkTtl(ttlMs);
   const row = db.get<LeaseRow>('SELECT holder, fence, expires_at_ms FROM leases WHERE name = ?', name);
   const alive = row !== undefined && row.expires_at_ms > nowMs;
-  if (alive && row.holder !== holder) return undefined;
+  if (alive && row.holder !== holder) {
+    // Its clock or ours was set: nobody waits for longer than a lease lives.
+    if (row.expires_at_ms > nowMs + ttlMs)
+      db.run('UPDATE leases SET expires_at_ms = ? WHERE name = ?', nowMs + ttlMs, name);
+    return undefined;
+  }
   const fence = alive ? row.fence : (row?.fence ?? 0) + 1;
   const expiresAtMs = nowMs + ttlMs;
   db.run('INSERT OR REPLACE INTO leases VALUES (?, ?, ?, ?)', name, holder, fence, expiresAtMs);

@@ -1,0 +1,1 @@
+export { type ApiAnswer, type ApiClient, type ApiClientOptions, createApiClient } from './api-client.ts';

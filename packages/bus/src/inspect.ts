@@ -1,0 +1,154 @@
+import {
+  AUDIT_ANCHOR_STREAM,
+  type AuditAnchor,
+  CONSUMERS,
+  decode,
+  STREAMS,
+  zAuditAnchor,
+} from '@colonnade/contracts';
+import { jetstreamManager } from '@nats-io/jetstream';
+import { Svcm } from '@nats-io/services';
+import type { NatsConnection, QueuedIterator } from '@nats-io/transport-node';
+import { type BusOptions, openConnection } from './connect.ts';
+import { fromNatsError } from './wire-error.ts';
+
+/** One process of a NATS micro service, as PING, INFO and STATS tell it. */
+export type ServiceInstance = {
+  name: string;
+  id: string;
+  version: string;
+  description: string;
+  started: string;
+  /** Round trip of the PING it was first heard by, milliseconds. */
+  rttMs: number;
+  requests: number;
+  endpoints: { name: string; subject: string; requests: number; averageMs: number }[];
+};
+
+export type StreamFill = {
+  name: string;
+  messages: number;
+  bytes: number;
+  maxBytes: number;
+  firstSeq: number;
+  lastSeq: number;
+};
+
+export type ConsumerLag = {
+  stream: string;
+  name: string;
+  /** Not delivered yet; delivered and not acknowledged; requests of readers that wait for more. */
+  pending: number;
+  unacknowledged: number;
+  readers: number;
+  redelivered: number;
+};
+
+/** What an operator may look at: services, streams, consumers, and the anchors of the audit log. Changes nothing. */
+export type Inspector = AsyncDisposable & {
+  services(): Promise<ServiceInstance[]>;
+  /** Those that are there, of all there should be. */
+  streams(): Promise<StreamFill[]>;
+  consumers(): Promise<ConsumerLag[]>;
+  anchors(): Promise<AuditAnchor[]>;
+};
+
+/** Services answer within this; who is slower is not seen. */
+const WAIT_MS = 1000;
+const ANCHORS_AT_ONCE = 64;
+const NS_PER_MS = 1e6;
+
+/** Connects as `operator`. @throws ColonnadeError `bus_unavailable` */
+export async function connectInspector(options: Omit<BusOptions, 'user'>): Promise<Inspector> {
+  const connection = await openConnection({ ...options, user: 'operator' });
+  return {
+    services: () => listServices(connection),
+    streams: () => listStreams(connection),
+    consumers: () => listConsumers(connection),
+    anchors: () => readAnchors(connection),
+    [Symbol.asyncDispose]: () => connection.close(),
+  };
+}
+
+async function listServices(connection: NatsConnection): Promise<ServiceInstance[]> {
+  const began = performance.now();
+  const client = new Svcm(connection).client({ strategy: 'timer', maxWait: WAIT_MS });
+  const heard = new Map<string, number>();
+  const listen = async () => {
+    for await (const { id } of await client.ping()) heard.set(id, performance.now() - began);
+  };
+  const [, infos, stats] = await Promise.all([
+    listen(),
+    collect(client.info()),
+    collect(client.stats()),
+  ]).catch((thrown: unknown) => {
+    throw fromNatsError(thrown, 'services');
+  });
+  const infoOf = new Map(infos.map((info) => [info.id, info]));
+  return stats
+    .map(({ id, name, version, started, endpoints = [] }) => ({
+      ...{ name, id, version, started, description: infoOf.get(id)?.description ?? '' },
+      rttMs: heard.get(id) ?? WAIT_MS,
+      requests: endpoints.reduce((sum, one) => sum + one.num_requests, 0),
+      endpoints: endpoints.map((one) => ({
+        name: one.name,
+        subject: one.subject,
+        requests: one.num_requests,
+        averageMs: one.average_processing_time / NS_PER_MS,
+      })),
+    }))
+    .sort((a, b) => (`${a.name} ${a.started}` < `${b.name} ${b.started}` ? -1 : 1));
+}
+
+async function collect<T>(answers: Promise<QueuedIterator<T>>): Promise<T[]> {
+  return await Array.fromAsync(await answers);
+}
+
+async function listStreams(connection: NatsConnection): Promise<StreamFill[]> {
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const found = STREAMS.map(async (name): Promise<StreamFill[]> => {
+    const info = await manager.streams.info(name).catch(whenMissing(name));
+    if (info === undefined) return [];
+    const { messages, bytes, first_seq: firstSeq, last_seq: lastSeq } = info.state;
+    return [{ name, messages, bytes, maxBytes: info.config.max_bytes, firstSeq, lastSeq }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+async function listConsumers(connection: NatsConnection): Promise<ConsumerLag[]> {
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const found = CONSUMERS.map(async ({ stream, durable: name }): Promise<ConsumerLag[]> => {
+    const info = await manager.consumers.info(stream, name).catch(whenMissing(name));
+    if (info === undefined) return [];
+    const { num_pending: pending, num_ack_pending: unacknowledged, num_waiting: readers } = info;
+    return [{ stream, name, pending, unacknowledged, readers, redelivered: info.num_redelivered }];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+/** "Not found" is an answer; that the bus does not carry the question is none. */
+function whenMissing(what: string): (thrown: unknown) => undefined {
+  return (thrown) => {
+    if (thrown instanceof Error && /not found/u.test(thrown.message)) return undefined;
+    throw fromNatsError(thrown, what);
+  };
+}
+
+async function readAnchors(connection: NatsConnection): Promise<AuditAnchor[]> {
+  const manager = await jetstreamManager(connection, { checkAPI: false });
+  const info = await manager.streams.info(AUDIT_ANCHOR_STREAM).catch(whenMissing(AUDIT_ANCHOR_STREAM));
+  if (info === undefined) return [];
+  const { first_seq: first, last_seq: last } = info.state;
+  const anchors: AuditAnchor[] = [];
+  for (let from = Math.max(first, 1); from <= last; from += ANCHORS_AT_ONCE) {
+    const until = Math.min(last, from + ANCHORS_AT_ONCE - 1);
+    const seqs = Array.from({ length: until - from + 1 }, (_, i) => from + i);
+    const messages = await Promise.all(
+      seqs.map((seq) =>
+        manager.direct.getMessage(AUDIT_ANCHOR_STREAM, { seq }).catch(whenMissing('anchors')),
+      ),
+    );
+    for (const message of messages) if (message) anchors.push(decode(zAuditAnchor, message.data));
+  }
+  return anchors;
+}

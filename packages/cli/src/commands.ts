@@ -1,0 +1,93 @@
+import { adoptCommand } from './commands/adopt.ts';
+import { auditFind } from './commands/audit/find.ts';
+import { auditReplay } from './commands/audit/replay.ts';
+import { auditTail } from './commands/audit/tail.ts';
+import { auditVerify } from './commands/audit/verify.ts';
+import { collectionCreate } from './commands/collection/create.ts';
+import { collectionDelete } from './commands/collection/delete.ts';
+import { collectionGet } from './commands/collection/get.ts';
+import { collectionList } from './commands/collection/list.ts';
+import { collectionSet } from './commands/collection/set.ts';
+import { completion } from './commands/completion.ts';
+import { explain } from './commands/explain.ts';
+import { history } from './commands/history.ts';
+import { login } from './commands/login.ts';
+import { logout } from './commands/logout.ts';
+import { masterCreate } from './commands/master/create.ts';
+import { masterDelete } from './commands/master/delete.ts';
+import { masterGet } from './commands/master/get.ts';
+import { masterList } from './commands/master/list.ts';
+import { masterSet } from './commands/master/set.ts';
+import { masterTokenCreate } from './commands/master/token-create.ts';
+import { masterTokenDelete } from './commands/master/token-delete.ts';
+import { minionDelete } from './commands/minion/delete.ts';
+import { minionGet } from './commands/minion/get.ts';
+import { minionList } from './commands/minion/list.ts';
+import { minionSet } from './commands/minion/set.ts';
+import { pillarCreate } from './commands/pillar/create.ts';
+import { pillarDelete } from './commands/pillar/delete.ts';
+import { pillarEdit } from './commands/pillar/edit.ts';
+import { pillarGet } from './commands/pillar/get.ts';
+import { pillarList } from './commands/pillar/list.ts';
+import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
+import { pillarReveal } from './commands/pillar/reveal.ts';
+import { pillarSeal } from './commands/pillar/seal.ts';
+import { pillarSet } from './commands/pillar/set.ts';
+import { pillarUnseal } from './commands/pillar/unseal.ts';
+import { profileDelete } from './commands/profile/delete.ts';
+import { profileList } from './commands/profile/list.ts';
+import { profileUse } from './commands/profile/use.ts';
+import { status } from './commands/status.ts';
+import { storeCopy } from './commands/store/copy.ts';
+import { tokenCreate } from './commands/token/create.ts';
+import { tokenDelete } from './commands/token/delete.ts';
+import { tokenList } from './commands/token/list.ts';
+import type { Command } from './table/command.ts';
+
+/** Every command there is, in the order of their words; help, completion, README and tests are made from this list. */
+export const COMMANDS: readonly Command[] = [
+  adoptCommand,
+  auditFind,
+  auditReplay,
+  auditTail,
+  auditVerify,
+  collectionCreate,
+  collectionDelete,
+  collectionGet,
+  collectionList,
+  collectionSet,
+  completion,
+  explain,
+  history,
+  login,
+  logout,
+  masterCreate,
+  masterDelete,
+  masterGet,
+  masterList,
+  masterSet,
+  masterTokenCreate,
+  masterTokenDelete,
+  minionDelete,
+  minionGet,
+  minionList,
+  minionSet,
+  pillarCreate,
+  pillarDelete,
+  pillarEdit,
+  pillarGet,
+  pillarList,
+  pillarPurgeHistory,
+  pillarReveal,
+  pillarSeal,
+  pillarSet,
+  pillarUnseal,
+  profileDelete,
+  profileList,
+  profileUse,
+  status,
+  storeCopy,
+  tokenCreate,
+  tokenDelete,
+  tokenList,
+];

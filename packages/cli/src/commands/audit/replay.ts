@@ -1,0 +1,122 @@
+import { findEvents } from '@colonnade/audit-log';
+import {
+  createReloadingPoster,
+  createThrottle,
+  fitEvent,
+  type Item,
+  type SizeLimits,
+  sendList,
+} from '@colonnade/audit-webhook';
+import { ColonnadeError } from '@colonnade/contracts';
+import { fromPlain } from '@colonnade/value';
+import { EXIT } from '../../exit-codes.ts';
+import { LOG_OPTION, logPath, QUERY_OPTIONS, readQuery } from '../../shared/audit-query.ts';
+import { countOf } from '../../shared/pages.ts';
+import { defineCommand } from '../../table/command.ts';
+import { createProgress } from '../../terminal/progress.ts';
+
+/** As audit-sink's own defaults. */
+const LIMITS = { maxEventBytes: 102_400, maxBatchEvents: 400, maxBatchBytes: 10 * 1024 * 1024 };
+const BURST = 15;
+const INITIAL_BACKOFF_MS = 1000;
+
+type Replayed = Item & { auditID: string; time: string };
+
+export const auditReplay = defineCommand({
+  path: 'audit replay',
+  summary: 'send records of the audit log to the webhook again',
+  details:
+    'For what the webhook missed, such as the range a gap record names. In the order of the log, at least once; a record may come there a second time. Gives up after --tries failures in a row, says which record came last, and can be repeated from there.',
+  options: {
+    ...LOG_OPTION,
+    ...QUERY_OPTIONS,
+    'webhook-config': {
+      value: 'FILE',
+      required: true,
+      help: 'kubeconfig file of the webhook, as audit-sink has it',
+    },
+    qps: { value: 'N', help: 'requests a second (default: 10)' },
+    tries: { value: 'N', help: 'failures in a row before it gives up (default: 5)' },
+    truncate: { help: 'leave out the bodies of records over 100 KiB' },
+    'dry-run': { help: 'only count' },
+  },
+  examples: [
+    [
+      'audit replay --log audit.log --webhook-config webhook.yaml --since 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z',
+      'one hour',
+    ],
+    ['audit replay --log audit.log --webhook-config webhook.yaml --since 7d --dry-run', 'how many they are'],
+  ],
+  async run({ out, env, json, signal }, { options }) {
+    const tries = countOf('tries', options.tries ?? '5');
+    const limits = { ...LIMITS, truncate: options.truncate };
+    using poster = createReloadingPoster(options['webhook-config'], () => {});
+    const giveUp = new AbortController();
+    const stop = AbortSignal.any([signal, giveUp.signal]);
+    using progress = createProgress();
+    const result = { matching: 0, sent: 0, refused: 0, too_large: 0, last: null as string | null };
+    const send = {
+      post: poster.post,
+      throttle: createThrottle(countOf('qps', options.qps ?? '10'), BURST),
+      initialBackoffMs: INITIAL_BACKOFF_MS,
+      onAnswer: () => {},
+      onSuccess: () => {},
+      onFailure: (error: ColonnadeError, attempt: number) => {
+        out.note(`try ${attempt}: ${error.message}`);
+        poster.reload();
+        if (attempt >= tries) giveUp.abort();
+      },
+    };
+    for await (const list of lists(logPath(options, env), readQuery(options, Date.now()), limits, result)) {
+      signal.throwIfAborted();
+      if (options['dry-run']) continue;
+      const sent = await sendList(list, send, stop).catch((thrown: unknown) => {
+        signal.throwIfAborted();
+        const reached = result.last === null ? 'none was sent' : `the last one there is ${result.last}`;
+        const why = thrown instanceof Error ? thrown.message : String(thrown);
+        throw new ColonnadeError('unavailable', `${why}; ${reached}: go on with --since its time`, {
+          cause: thrown,
+        });
+      });
+      result.refused += sent.refused.length;
+      result.sent += list.length - sent.refused.length;
+      const last = list.at(-1);
+      result.last = last === undefined ? result.last : `${last.time} ${last.auditID}`;
+      progress.say(`${result.sent} records sent`);
+    }
+    progress[Symbol.dispose]();
+    if (json) await out.json(fromPlain(result));
+    else
+      await out.fields(Object.entries(result).map(([name, value]) => [name, String(value ?? '-')] as const));
+    return result.refused + result.too_large === 0 ? EXIT.ok : EXIT.differs;
+  },
+});
+
+/** Lists of one request each; what is over the limit is counted and left out. */
+async function* lists(
+  log: string,
+  query: ReturnType<typeof readQuery>,
+  limits: SizeLimits,
+  count: { matching: number; too_large: number },
+): AsyncGenerator<Replayed[]> {
+  let list: Replayed[] = [];
+  let size = 0;
+  for await (const { line, event } of findEvents(log, query)) {
+    count.matching += 1;
+    const bytes = fitEvent(Buffer.from(line), event, limits);
+    if (bytes === undefined) {
+      count.too_large += 1;
+      continue;
+    }
+    if (
+      list.length >= limits.maxBatchEvents ||
+      (size + bytes.length > limits.maxBatchBytes && list.length > 0)
+    ) {
+      yield list;
+      [list, size] = [[], 0];
+    }
+    list.push({ bytes, auditID: event.auditID, time: String(event.stageTimestamp) });
+    size += bytes.length;
+  }
+  if (list.length > 0) yield list;
+}

@@ -1,0 +1,33 @@
+import type { Value } from '@colonnade/value';
+import { LIMIT_OPTION, showList } from '../shared/pages.ts';
+import { PILLAR_ARGUMENT, pathOf, resolvePid, TARGET_OPTIONS } from '../shared/target.ts';
+import { asObject, column, VALUE_COLUMN } from '../shared/view.ts';
+import { defineCommand } from '../table/command.ts';
+
+const COLUMNS = [
+  column('CLOCK', 'clock', 'right'),
+  column('AT', 'at'),
+  column('BY', 'by'),
+  column('WHAT', 'op'),
+  column('NAME', 'name'),
+  {
+    title: 'VALUE',
+    of: (row: Value) => (asObject(row).purged === true ? '(purged)' : VALUE_COLUMN.of(row)),
+  },
+];
+
+export const history = defineCommand({
+  path: 'history',
+  summary: 'show what a pillar was, oldest first',
+  details: 'Also of a deleted pillar, by its pid. Secrets are masked; what was purged is gone.',
+  args: PILLAR_ARGUMENT,
+  options: { ...TARGET_OPTIONS, ...LIMIT_OPTION },
+  examples: [
+    ['history motd --root', 'every version'],
+    ['history 0198f2d4-1c57-7b1e-9d6c-0a7c1f0f8a11 --limit 5', 'the first five, also of a deleted pillar'],
+  ],
+  async run(session, { args, options }) {
+    const pid = await resolvePid(session.api(), args.pillar, options);
+    await showList(session, `${pathOf(pid)}/versions`, { limit: options.limit }, COLUMNS);
+  },
+});

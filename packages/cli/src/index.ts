@@ -1,0 +1,2 @@
+export { COMMANDS } from './commands.ts';
+export { renderReadme } from './table/readme.ts';

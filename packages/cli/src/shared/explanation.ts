@@ -1,0 +1,30 @@
+import { canonicalText, type ValueObject } from '@colonnade/value';
+import { escapeLine } from '../terminal/escape.ts';
+import { asList, asObject, targetText, textOf } from './view.ts';
+
+/** An explanation as a tree: each key, the scope that won, and those it overrode, nearest first. */
+export function explanationLines(found: ValueObject, only: string | undefined): string[] {
+  const { minion_id, master, pillarenv, clock } = found;
+  const keys = asList(found.keys).map(asObject);
+  const wanted = keys.filter(({ name }) => only === undefined || name === only);
+  const head = `${textOf(minion_id)} of ${textOf(master)}, clock ${textOf(clock)}, pillarenv ${textOf(pillarenv)}`;
+  const lines = wanted.flatMap((key, i) => keyLines(key, i === wanted.length - 1));
+  const none = only === undefined ? '(it gets no pillar)' : `(it does not get "${only}")`;
+  return [head, ...(lines.length > 0 ? lines : [`└─ ${none}`])].map(escapeLine);
+}
+
+function keyLines({ name, value, is_secret, winner, overrode }: ValueObject, last: boolean): string[] {
+  const [branch, trunk] = last ? ['└─', '  '] : ['├─', '│ '];
+  const shown = is_secret === true ? textOf(value) : canonicalText(value ?? null);
+  const origins = [
+    ['won ', asObject(winner)] as const,
+    ...asList(overrode).map((one) => ['over', asObject(one)] as const),
+  ];
+  return [
+    `${branch} ${textOf(name)} = ${shown}`,
+    ...origins.map(([what, origin], i) => {
+      const leaf = i === origins.length - 1 ? '└─' : '├─';
+      return `${trunk} ${leaf} ${what} ${targetText(origin)}  ${textOf(origin.pid)}`;
+    }),
+  ];
+}

@@ -1,0 +1,84 @@
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { MongoClient } from 'mongodb';
+import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
+import { mongoForTests, skipWithoutMongo } from '../../../test/support/mongo.ts';
+import { stackForTests, type TestStack, writeEstate } from '../../../test/support/stack.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { OPERATE_STEPS } from './steps/operate.ts';
+import {
+  bundledCli,
+  type Cli,
+  createMemory,
+  environmentOf,
+  type Memory,
+  MODES,
+  privateFile,
+  runStep,
+} from './support.ts';
+
+const skip = await skipWithoutMongo();
+
+/** A database with one document as Salt.Box keeps them. */
+async function saltBox(cli: Cli, owned: AsyncDisposableStack, kept: Record<string, string>): Promise<void> {
+  if (skip !== false) return;
+  const mongo = owned.use(await mongoForTests());
+  const { url, user, password } = mongo;
+  for (const mode of MODES) {
+    const database = mongo.freshDatabase();
+    const auth = user === undefined ? {} : { auth: { username: user, password: password ?? '' } };
+    await using client = new MongoClient(url, auth);
+    const pillar = {
+      tgt_type: 'root',
+      tgt_id: 'root',
+      name: 'a',
+      pillarenv: 'base',
+      value: 1,
+      is_secret: false,
+    };
+    await client
+      .db(database)
+      .collection('pillars')
+      .insertOne({ ...pillar, created_by: 'eve' });
+    const [hosts = '', options = ''] = url.split('/?');
+    kept[`mongo-${mode}`] = `${hosts.replace(/\/$/u, '')}/${database}${options === '' ? '' : `?${options}`}`;
+  }
+  if (user === undefined) return;
+  kept.mongoUser = user;
+  kept.mongoPassword = await privateFile(cli.dir, 'mongo-password', password ?? '');
+}
+
+describe('commands beside the estate', () => {
+  const owned = new AsyncDisposableStack();
+  const kept: Record<string, string> = {};
+  let cli: Cli;
+  before(async () => {
+    const stack: TestStack = owned.use(await stackForTests());
+    await writeEstate(stack.api).pillar({ tgt_type: 'root' }, 'motd', 'hello');
+    cli = owned.use(await bundledCli(environmentOf(stack)));
+    const webhook = owned.use(await startWebhook());
+    kept.webhook = await writeKubeconfig(cli.dir, { server: webhook.url });
+    kept.url = stack.stack.api.url;
+    kept.tokenFile = path.join(stack.stack.dir, 'secrets', 'admin-token');
+    kept.store = stack.stack.storePath;
+    await saltBox(cli, owned, kept);
+    await waitFor('the record of the write', async () => {
+      const { stdout } = await cli.pipe(['audit', 'find', '--verb', 'create', '--resource', 'pillars']);
+      return stdout.includes('ResponseComplete');
+    });
+  });
+  after(() => owned.disposeAsync());
+
+  for (const mode of MODES) {
+    describe(`in a ${mode}`, () => {
+      let memory: Memory;
+      before(async () => {
+        memory = await createMemory(cli, mode, { ...kept, mongo: kept[`mongo-${mode}`] ?? '' });
+      });
+      for (const step of OPERATE_STEPS) {
+        const skipped = step.command === 'adopt' ? skip : false;
+        test(step.command, { skip: skipped }, () => runStep(cli, step, memory));
+      }
+    });
+  }
+});

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Step } from '../support.ts';
+
+const YES = [{ expect: 'Type "yes"', send: 'yes\r' }];
+/** In a pipe nobody can be asked. */
+const yesIn = ({ mode }: { mode: string }) => (mode === 'pipe' ? ['--yes'] : []);
+
+/** Collections, minions, masters and tokens: each made, seen, changed and taken away. */
+export const ESTATE_STEPS: readonly Step[] = [
+  { command: 'collection create', args: (m) => [m.own('shop'), '--name', 'Shops'], shows: /name +Shops/ },
+  {
+    command: 'collection create',
+    args: (m) => [m.own('east'), '--parent', m.own('shop')],
+    shows: /parent_id +\w+-shop/,
+  },
+  { command: 'collection list', args: () => [], shows: /ID +NAME[\s\S]*-shop/, reads: true },
+  { command: 'collection get', args: (m) => [m.own('east')], shows: /ancestors +\w+-shop/, reads: true },
+  { command: 'collection set', args: (m) => [m.own('east'), '--top', '--name', 'East'], shows: /name +East/ },
+  {
+    command: 'master create',
+    args: (m) => [m.own('salt'), '--env', 'prod', '--save', path.join(m.dir, 'credentials')],
+    shows: /envs +prod/,
+    async after(m) {
+      for (const name of ['token', 'redis-password', 'users.acl']) {
+        const file = path.join(m.dir, 'credentials', name);
+        assert.equal((await stat(file)).mode & 0o777, 0o600);
+        assert.ok((await readFile(file, 'utf8')).length > 20);
+      }
+    },
+  },
+  { command: 'master list', args: () => [], shows: /ID +ENVS[\s\S]*-salt +prod/, reads: true },
+  {
+    command: 'master set',
+    args: (m) => [m.own('salt'), '--env', 'prod', '--env', 'stage', '--on-unknown-minion', 'refuse'],
+    shows: /envs +prod, stage[\s\S]*refuse/,
+  },
+  {
+    command: 'master token create',
+    args: (m) => [m.own('salt'), '--token-lifetime', '3600'],
+    shows: /jti +[\w-]+[\s\S]*token +\S{40}/,
+    keep: { jti: 'jti' },
+  },
+  { command: 'master get', args: (m) => [m.own('salt')], shows: /token_ids +\S+, \S+/, reads: true },
+  {
+    command: 'master token delete',
+    args: (m) => [m.own('salt'), m.kept.jti ?? '', ...yesIn(m)],
+    types: YES,
+    shows: /jti/,
+  },
+  {
+    command: 'minion set',
+    args: (m) => [m.own('salt'), 'web-1', '--collection', m.own('shop'), '--collection', m.own('east')],
+    shows: /collections +\w+-shop, \w+-east/,
+  },
+  { command: 'minion set', args: (m) => [m.own('salt'), 'web-1'], shows: /collections +-\n/ },
+  { command: 'minion get', args: (m) => [m.own('salt'), 'web-1'], shows: /id +web-1/, reads: true },
+  { command: 'minion list', args: (m) => [m.own('salt')], shows: /MASTER[\s\S]*web-1/, reads: true },
+  {
+    command: 'minion delete',
+    args: (m) => [m.own('salt'), 'web-1', ...yesIn(m)],
+    types: YES,
+    shows: /web-1/,
+  },
+  { command: 'master delete', args: (m) => [m.own('salt'), ...yesIn(m)], types: YES, shows: /-salt/ },
+  { command: 'collection delete', args: (m) => [m.own('east'), ...yesIn(m)], types: YES, shows: /-east/ },
+  {
+    command: 'token create',
+    args: (m) => [m.own('ann'), '--role', 'viewer', '--role', 'editor', '--expires-in', '3600'],
+    shows: /sub +\w+-ann[\s\S]*token +col_/,
+    keep: { token: 'id' },
+  },
+  { command: 'token list', args: () => [], shows: /USER +ROLES[\s\S]*-ann +viewer, editor/, reads: true },
+  { command: 'token delete', args: (m) => [m.kept.token ?? '', ...yesIn(m)], types: YES, shows: /id/ },
+];

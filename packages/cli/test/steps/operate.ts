@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Memory, Step } from '../support.ts';
+
+const YES = [{ expect: 'Type "yes"', send: 'yes\r' }];
+const yesIn = ({ mode }: Memory) => (mode === 'pipe' ? ['--yes'] : []);
+/** Profiles of the mode's own, and none of the variables that beat them. */
+const OWN_HOME = ({ dir }: Memory) => ({
+  ...{ XDG_CONFIG_HOME: path.join(dir, 'config'), COLONNADE_URL: '', COLONNADE_TOKEN_FILE: '' },
+});
+
+/** What an operator does beside the estate: profiles, status, the audit log, the stores. */
+export const OPERATE_STEPS: readonly Step[] = [
+  {
+    command: 'login',
+    args: (m) => ['--url', m.kept.url ?? '', '--token-file', m.kept.tokenFile ?? '', '--profile', 'main'],
+    env: OWN_HOME,
+    shows: /profile +main/,
+    async after({ dir }) {
+      const file = path.join(dir, 'config', 'colonnade', 'profiles.json');
+      assert.equal((await stat(file)).mode & 0o777, 0o600);
+    },
+  },
+  { command: 'profile list', args: () => [], env: OWN_HOME, shows: /\* +main +http/, reads: true },
+  { command: 'profile use', args: () => ['main'], env: OWN_HOME, shows: /main/ },
+  { command: 'logout', args: () => [], env: OWN_HOME, shows: /forgotten/ },
+  {
+    command: 'profile delete',
+    args: (m) => ['main', ...yesIn(m)],
+    env: OWN_HOME,
+    types: YES,
+    shows: /removed/,
+  },
+  { command: 'completion', args: () => ['bash'], shows: /complete -F _colonnade colonnade/, reads: true },
+  {
+    command: 'status',
+    args: () => [],
+    shows: /pillar-api +0\.1\.0[\s\S]*AUDIT[\s\S]*AUDIT\/file +\d+/,
+    reads: true,
+  },
+  {
+    command: 'audit find',
+    args: () => ['--verb', 'create', '--resource', 'pillars', '--since', '1h'],
+    shows: /ResponseComplete {2}bootstrap-admin {2}create {2}pillars\/root/,
+    reads: true,
+    json: 'lines',
+  },
+  {
+    command: 'audit tail',
+    args: () => ['--lines', '3', '--once', '--verb', 'create'],
+    shows: /bootstrap-admin {2}create/,
+    reads: true,
+    json: 'lines',
+  },
+  {
+    command: 'audit verify',
+    args: () => [],
+    shows: /anchors that agree +\d+[\s\S]*first fault +none/,
+    reads: true,
+  },
+  {
+    command: 'audit replay',
+    args: (m) => ['--verb', 'create', '--webhook-config', m.kept.webhook ?? '', '--qps', '1000'],
+    shows: /sent +[1-9]/,
+  },
+  {
+    command: 'store copy',
+    args: (m) => [
+      '--from',
+      `sqlite://${m.kept.store}`,
+      '--to',
+      `sqlite://${path.join(m.dir, 'copy.sqlite')}`,
+    ],
+    shows: /pillars +[1-9]\d* rows/,
+  },
+  {
+    command: 'adopt',
+    args: (m) => ['--store', m.kept.mongo ?? '', '--by', 'ann', ...mongoUser(m), '--dry-run'],
+    shows: /in place +yes[\s\S]*fit +1\n[\s\S]*confirm +[0-9a-f]{64}/,
+    reads: true,
+  },
+  {
+    command: 'adopt',
+    args: (m) => ['--store', m.kept.mongo ?? '', '--by', 'ann', ...mongoUser(m), ...yesIn(m)],
+    types: YES,
+    shows: /adopted +1/,
+  },
+];
+
+function mongoUser({ kept }: Memory): string[] {
+  return kept.mongoUser === undefined
+    ? []
+    : ['--user', kept.mongoUser, '--password-file', kept.mongoPassword ?? ''];
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto';
+import { open, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { AckPolicy, jetstream, jetstreamManager } from '@nats-io/jetstream';
+import type { NatsConnection } from '@nats-io/transport-node';
+import { eventOf, prepareSink, publish } from '../../../services/audit-sink/test/support.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { against, type Figure } from '../figure.ts';
+import { interleave } from '../measure.ts';
+
+const EVENTS = 10_000;
+const EVENT_BYTES = 2048;
+const BATCH = 500;
+const AT_ONCE = 128;
+
+/** From the stream into the file, synced: what audit-sink does for each record, beside the least a consumer does. */
+export const auditFile: Figure = {
+  name: 'audit-file',
+  about:
+    'audit records a second from the stream into the file, beside a bare consumer that appends and syncs',
+  async measure({ repeats }) {
+    await using sink = await prepareSink({ maxAuditBytes: 2 ** 30, maxFileBytes: 2 ** 32 });
+    const witness = await sink.bus.witness();
+    const padding = 'x'.repeat(EVENT_BYTES - 400);
+    let lines = 0;
+    const ours = async () => {
+      await many(() => publish(sink.publisher, eventOf(randomUUID(), { userAgent: padding })));
+      lines += EVENTS;
+      const startedMs = performance.now();
+      {
+        await using _running = await sink.start();
+        await waitFor('the file', async () => (await countLines(sink.logPath)) >= lines, {
+          limitMs: 120_000,
+          everyMs: 5,
+        });
+      }
+      return { perSecond: perSecond(startedMs) };
+    };
+    const floor = await prepareFloor(
+      witness,
+      path.join(sink.dir, 'floor.log'),
+      JSON.stringify(eventOf('x', { userAgent: padding })),
+    );
+    const found = await interleave(repeats, { ours, floor });
+    return [
+      against(
+        {
+          ...{ what: 'audit, stream to file, 2 KB', unit: 'records/s', better: 'higher' },
+          ...{ ours: found.ours.perSecond, floor: found.floor.perSecond },
+          floorIs: 'a bare JetStream consumer that appends each batch and calls fdatasync',
+          note: 'starting and stopping the sink is part of its time',
+        },
+        { atLeast: 0.6 },
+      ),
+    ];
+  },
+};
+
+function perSecond(startedMs: number): number {
+  return EVENTS / ((performance.now() - startedMs) / 1000);
+}
+
+async function many(one: () => Promise<unknown>): Promise<void> {
+  let left = EVENTS;
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (left-- > 0) await one();
+    }),
+  );
+}
+
+/** Of a file that only grows; what was counted is not read again. */
+const counted = { bytes: 0, lines: 0 };
+
+async function countLines(file: string): Promise<number> {
+  const bytes = await readFile(file).catch(() => Buffer.alloc(0));
+  for (let at = counted.bytes; at < bytes.length; at++) if (bytes[at] === 10) counted.lines += 1;
+  counted.bytes = bytes.length;
+  return counted.lines;
+}
+
+async function prepareFloor(witness: NatsConnection, file: string, text: string) {
+  const manager = await jetstreamManager(witness);
+  await manager.streams.add({ name: 'FLOOR', subjects: ['floor'], max_bytes: 2 ** 29 });
+  await manager.consumers.add('FLOOR', {
+    durable_name: 'floor',
+    ack_policy: AckPolicy.Explicit,
+    max_ack_pending: 4 * BATCH,
+  });
+  const stream = jetstream(witness);
+  const consumer = await stream.consumers.get('FLOOR', 'floor');
+  return async () => {
+    await many(() => stream.publish('floor', text));
+    const startedMs = performance.now();
+    const log = await open(file, 'a');
+    for (let done = 0; done < EVENTS; ) {
+      const batch = await consumer.fetch({ max_messages: BATCH, expires: 1000 });
+      const messages = [];
+      for await (const message of batch) messages.push(message);
+      await log.write(messages.map((message) => `${message.string()}\n`).join(''));
+      await log.datasync();
+      for (const message of messages) message.ack();
+      done += messages.length;
+    }
+    await log.close();
+    return { perSecond: perSecond(startedMs) };
+  };
+}

@@ -1,0 +1,97 @@
+import { readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { RunningServer } from '@colonnade/embedded/servers';
+import { waitFor } from '../../support/wait-for.ts';
+import type { BenchOptions, Figure, Row } from '../figure.ts';
+import { spreadOf } from '../measure.ts';
+import { type BenchStack, type BenchStore, startBenchStack } from '../parts/bench-stack.ts';
+import { filledMinion, fillPillars, openFilled, PILLARS_PER_MINION } from '../parts/fill.ts';
+import { residentMiB } from '../parts/memory.ts';
+
+const LARGE = 1_000_000;
+const USUAL = 100_000;
+const KIB = 1024;
+
+/** What an estate costs: disk, memory, and the time a service takes to start on it. */
+export const capacity: Figure = {
+  name: 'capacity',
+  about: 'disk, memory and start time with 10⁵ pillars (--large: 10⁶), on SQLite and MongoDB',
+  async measure(options) {
+    const rows: Row[] = [];
+    for (const store of ['sqlite', 'mongo'] as const) rows.push(...(await measureStore(store, options)));
+    return rows;
+  },
+};
+
+async function measureStore(kind: BenchStore, { large, report }: BenchOptions): Promise<Row[]> {
+  const pillars = large ? LARGE : USUAL;
+  const count = pillars.toLocaleString('en');
+  await using bench = await startBenchStack(kind);
+  const credentials = await bench.addMaster('m1');
+  const { api, mergers } = bench.stack;
+  const merger = mergers[0] as (typeof mergers)[number];
+  const before = {
+    disk: await sizeOf(bench.storeDir),
+    api: await residentMiB(api.pid),
+    merger: await residentMiB(merger.pid),
+  };
+  {
+    await using store = await openFilled(bench.place);
+    await fillPillars(store, 'm1', 0, pillars);
+  }
+  report(`${kind}: ${count} pillars`);
+  const disk = (await sizeOf(bench.storeDir)) - before.disk;
+  await mergeAll(bench, credentials, pillars / PILLARS_PER_MINION);
+  const merged = await residentMiB(merger.pid);
+  const per = pillars / USUAL;
+  const one = (what: string, unit: string, value: number, note?: string): Row => ({
+    ...{ what: `${kind}, ${count} pillars: ${what}`, unit, better: 'lower', ours: spreadOf([value]) },
+    ...(note === undefined ? {} : { note }),
+  });
+  return [
+    one(
+      'disk for each pillar',
+      'KiB',
+      disk / KIB / pillars,
+      'with its version in the history, keys and indexes; values of 170 bytes',
+    ),
+    one('pillar-api, memory for each 100,000', 'MiB', ((await residentMiB(api.pid)) - before.api) / per),
+    one(
+      'pillar-merger after a merge for every minion, memory',
+      'MiB',
+      merged,
+      `${Math.round(before.merger)} MiB when it had merged nothing; its cache is bounded by CACHE_BYTES`,
+    ),
+    one('pillar-api, start', 'ms', await startTime(api, api.url)),
+    one('pillar-merger, start', 'ms', await startTime(merger, merger.url)),
+  ];
+}
+
+async function mergeAll(
+  bench: BenchStack,
+  credentials: Parameters<BenchStack['connect']>[0],
+  minions: number,
+) {
+  const bridge = bench.connect(credentials);
+  for (let i = 0; i < minions; i++) {
+    const reply = await bridge.ask({ minionId: filledMinion(i), pillarenv: 'auto', ttlMs: 10_000 });
+    if (!reply.ok) throw new Error(reply.error.message);
+  }
+}
+
+/** From its start until it is ready, with everything it reads at start. */
+async function startTime(server: RunningServer, url: string): Promise<number> {
+  await server.kill('SIGTERM');
+  const startedMs = performance.now();
+  await server.restart();
+  await waitFor('readiness', async () => (await fetch(`${url}/readyz`)).ok, { limitMs: 60_000, everyMs: 5 });
+  return performance.now() - startedMs;
+}
+
+async function sizeOf(dir: string): Promise<number> {
+  const files = await readdir(dir, { recursive: true, withFileTypes: true });
+  const sizes = await Promise.all(
+    files.filter((f) => f.isFile()).map((f) => stat(path.join(f.parentPath, f.name)).then((s) => s.size)),
+  );
+  return sizes.reduce((sum, bytes) => sum + bytes, 0);
+}

@@ -1,0 +1,102 @@
+import { randomBytes } from 'node:crypto';
+import { type Bus, connectBus } from '@colonnade/bus';
+import { kmsOpenForMerger, kmsSeal, startCall } from '@colonnade/contracts';
+import { against, type BenchOptions, type Figure, type Row } from '../figure.ts';
+import { kekOf, makeEnvelope, openEnvelope } from '../floor/envelope.ts';
+import { drive, interleave, loop } from '../measure.ts';
+import { type BenchStack, startBenchStack } from '../parts/bench-stack.ts';
+import { startOpenBao } from '../parts/openbao.ts';
+
+const CONCURRENCY = 16;
+const MINION = 'web-1.example';
+const SECRET = 'a password of forty characters, or nearly';
+
+/** Opening sealed values at crypto-kms over the bus, in the batches a merge sends and in large ones. */
+export const open: Figure = {
+  name: 'open',
+  about: 'items opened a second by crypto-kms, beside a bare loop on one core and OpenBao transit',
+  async measure(options) {
+    await using bench = await startBenchStack('sqlite');
+    await using bao = await startOpenBao();
+    const rows: Row[] = [];
+    for (const size of [5, 100]) {
+      const ours = await prepareOurs(bench, size);
+      const sealed = await bao.seal(
+        Array.from({ length: size }, () => Buffer.from(SECRET).toString('base64')),
+      );
+      const found = await interleave(options.repeats, {
+        ours: () => itemsPerSecond(options, size, ours.open),
+        bao: () => itemsPerSecond(options, size, () => bao.open(sealed)),
+        bare: async () => ({ perSecond: bareLoop(options.trialMs) }),
+      });
+      const row = { unit: 'items/s', better: 'higher', ours: found.ours.perSecond } as const;
+      const what = `open, batches of ${size}, ${CONCURRENCY} at once`;
+      const loopIs = 'a bare node:crypto loop on one core, KeyObjects, nothing parsed';
+      rows.push(
+        against(
+          {
+            ...row,
+            what: `${what}, and OpenBao`,
+            floor: found.bao.perSecond,
+            floorIs: 'OpenBao transit, decrypt',
+          },
+          { atLeast: 1 },
+        ),
+        against(
+          { ...row, what, floor: found.bare.perSecond, floorIs: loopIs },
+          { atLeast: size === 100 ? 0.7 : 0 },
+        ),
+      );
+      await ours.bus[Symbol.asyncDispose]();
+    }
+    return rows;
+  },
+};
+
+async function itemsPerSecond({ trialMs }: BenchOptions, size: number, work: () => Promise<unknown>) {
+  const { perSecond } = await drive({ concurrency: CONCURRENCY, ms: trialMs }, work);
+  return { perSecond: perSecond * size };
+}
+
+/** A merger's side of the KMS, with values the KMS has sealed. */
+async function prepareOurs(
+  { stack, addMaster }: BenchStack,
+  size: number,
+): Promise<{ bus: Bus; open: () => Promise<void> }> {
+  const master = `open-${size}`;
+  const { token } = await addMaster(master);
+  const as = (user: 'pillar-api' | 'pillar-merger') =>
+    connectBus({
+      ...{ servers: stack.nats.url, user, password: stack.secrets.busPasswords[user], name: 'bench' },
+      logger: { info: () => {}, warn: () => {}, error: () => {} },
+    });
+  const contexts = Array.from({ length: size }, (_, i) => ({
+    ...({ tgt_type: 'minion', tgt_id: MINION, name: `secret_${i}` } as const),
+    pillarenv: `minion_id:${MINION};master:${master}`,
+  }));
+  const api = await as('pillar-api');
+  const request = { items: contexts.map((context) => ({ context, value: SECRET })) };
+  const { items: sealed } = await api.request(kmsSeal, request, startCall(5000));
+  await api[Symbol.asyncDispose]();
+  const items = sealed.map((item, i) => {
+    if (!item.ok) throw new Error(item.error.message);
+    return { context: contexts[i] as (typeof contexts)[number], enc: item.result };
+  });
+  const bus = await as('pillar-merger');
+  return {
+    bus,
+    async open() {
+      const message = { token, master, minion_id: MINION, items };
+      const answer = await bus.request(kmsOpenForMerger, message, startCall(10_000));
+      if (answer.items.some((item) => !item.ok)) throw new Error('an item was not opened');
+    },
+  };
+}
+
+function bareLoop(ms: number): number {
+  const kek = kekOf(randomBytes(32).toString('base64'));
+  const envelopes = Array.from({ length: 100 }, (_, i) =>
+    makeEnvelope(kek, `minion:${MINION}:secret_${i}`, SECRET),
+  );
+  return loop(ms, () => void envelopes.map((one) => openEnvelope(kek, one)), envelopes.length);
+}

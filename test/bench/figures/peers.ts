@@ -1,0 +1,156 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { ensureVenv, readRequirements } from '../../support/python.ts';
+import { redisForTests } from '../../support/servers.ts';
+import { tempDir } from '../../support/temp.ts';
+import type { Figure, Row } from '../figure.ts';
+import { spreadOf } from '../measure.ts';
+import { BENCH_MINION, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
+
+const run = promisify(execFile);
+const salt = path.join(import.meta.dirname, '..', '..', 'salt');
+const modules = path.join(import.meta.dirname, '..', '..', '..', 'infra', 'salt', 'colonnade_salt');
+const LIBRARIES = ['saltext-redis==1.0.2', 'redis==8.1.0'];
+const ROUNDS = 40;
+const PILLARS = 20;
+const GOAL_MS = 4;
+
+/** Our external pillar and Salt's own, for the same minion, through the same Salt. */
+export const peers: Figure = {
+  name: 'peers',
+  about: "time in ext_pillar for one compile: ours, Salt's stack, cmd_json and redis, through the same Salt",
+  async measure({ repeats, report }) {
+    await using bench = await startBenchStack('sqlite');
+    const { redisPassword, redisUser, token } = await bench.addMaster('m1');
+    await fillBenchEstate(bench.api, 'm1');
+    await using folder = await tempDir('peers');
+    const dir = folder.path;
+    await using redis = await redisForTests();
+    const flat = await writeFlatPillars(dir, redis);
+    await secretFile(path.join(dir, 'password'), redisPassword);
+    await secretFile(path.join(dir, 'token'), token);
+    const { host, port } = bench.stack.redis;
+    const colonnade = {
+      ...{ master: 'm1', host, port, username: redisUser, allow_pillar_cache: false },
+      ...{ password_file: path.join(dir, 'password'), token_file: path.join(dir, 'token') },
+    };
+    const entries = { colonnade: { colonnade }, ...flat };
+    const python = await prepareSalt(dir, redis, report);
+    const found = new Map<string, number[]>(Object.keys(entries).map((name) => [name, []]));
+    for (let i = 0; i < repeats; i++) {
+      for (const [name, median] of await timeOnce(python, dir, entries)) found.get(name)?.push(median);
+    }
+    return toRows(found);
+  },
+};
+
+function toRows(found: ReadonlyMap<string, readonly number[]>): Row[] {
+  const ours = spreadOf(found.get('colonnade') ?? []);
+  const row = { unit: 'ms', better: 'lower', ours } as const;
+  const rows: Row[] = [
+    {
+      ...{ ...row, what: 'time in ext_pillar, 20 pillars, 5 secrets opened' },
+      goal: { text: `≤ ${GOAL_MS} ms`, met: ours.median <= GOAL_MS },
+    },
+  ];
+  for (const [name, times] of found) {
+    if (name === 'colonnade') continue;
+    const floor = spreadOf(times);
+    const goal = { text: 'ahead', met: ours.median <= floor.median };
+    rows.push({
+      ...row,
+      what: `… and Salt's ${name}`,
+      floor,
+      floorIs: `${name}, which decrypts nothing`,
+      goal,
+    });
+  }
+  return rows;
+}
+
+/** @returns for each module the median of one round of compiles, milliseconds */
+async function timeOnce(
+  { command, env }: { command: string; env: NodeJS.ProcessEnv },
+  dir: string,
+  entries: object,
+): Promise<[string, number][]> {
+  const script = path.join(import.meta.dirname, '..', 'parts', 'time_pillars.py');
+  const child = spawn(command, [script], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const order = {
+    config: path.join(dir, 'master'),
+    dir,
+    minion: BENCH_MINION,
+    rounds: ROUNDS,
+    least: PILLARS,
+    entries,
+  };
+  child.stdin.end(JSON.stringify(order));
+  const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  if (out === '') throw new Error(err.slice(-2000));
+  const { times, failed } = JSON.parse(out) as {
+    times: Record<string, number[]>;
+    failed: Record<string, string>;
+  };
+  const faults = Object.entries(failed).map(([name, why]) => `${name}: ${why}`);
+  if (faults.length > 0) throw new Error(faults.join('; '));
+  return Object.entries(times).map(([name, taken]) => [name, spreadOf(taken).median]);
+}
+
+/** The same 20 pillars for modules that read them from files, a program, or Redis; not sealed. */
+async function writeFlatPillars(
+  dir: string,
+  server: { host: string; port: number; adminUser: string; adminPassword: string },
+) {
+  const pillars = Object.fromEntries(
+    Array.from({ length: PILLARS }, (_, i) => [`pillar_${i}`, { n: i, ratio: 0.5, text: 'x'.repeat(150) }]),
+  );
+  await mkdir(path.join(dir, 'stack'));
+  const scopes = ['root', 'site', 'rack', 'role', 'minion'];
+  for (const [s, scope] of scopes.entries()) {
+    const own = Object.fromEntries(Object.entries(pillars).slice(s * 4, s * 4 + 4));
+    await writeFile(path.join(dir, 'stack', `${scope}.yml`), JSON.stringify(own));
+  }
+  await writeFile(path.join(dir, 'stack', 'stack.cfg'), scopes.map((scope) => `${scope}.yml\n`).join(''));
+  await writeFile(path.join(dir, 'pillars.json'), JSON.stringify(pillars));
+  const { host, port, adminUser: username, adminPassword: password } = server;
+  const redis = new Redis({ host, port, username, password });
+  await redis.set(BENCH_MINION, JSON.stringify(pillars));
+  redis.disconnect();
+  return {
+    stack: { stack: path.join(dir, 'stack', 'stack.cfg') },
+    cmd_json: { cmd_json: `cat ${path.join(dir, 'pillars.json')}` },
+    redis: { redis: { function: 'key_json' } },
+  };
+}
+
+async function prepareSalt(
+  dir: string,
+  redis: { host: string; port: number; adminPassword: string },
+  report: (text: string) => void,
+): Promise<{ command: string; env: NodeJS.ProcessEnv }> {
+  report('Salt 3008 with saltext-redis');
+  const requirements = await readRequirements(path.join(salt, 'requirements-3008.txt'));
+  const command = await ensureVenv('salt-peers', [...requirements, ...LIBRARIES]);
+  const config = {
+    ...{
+      root_dir: dir,
+      cachedir: path.join(dir, 'cache'),
+      pki_dir: path.join(dir, 'pki'),
+      log_file: path.join(dir, 'log'),
+    },
+    ...{ extension_modules: modules, log_level_logfile: 'quiet', user: 'root' },
+    ...{ 'redis.host': redis.host, 'redis.port': redis.port, 'redis.password': redis.adminPassword },
+  };
+  await writeFile(path.join(dir, 'master'), JSON.stringify(config));
+  const version = await run(command, ['-c', 'import salt.version; print(salt.version.__version__)']);
+  report(`Salt ${version.stdout.trim()}`);
+  return { command, env: { ...process.env, PYTHONWARNINGS: 'ignore' } };
+}
+
+async function secretFile(file: string, secret: string): Promise<void> {
+  await writeFile(file, `${secret}\n`, { mode: 0o600 });
+}
