@@ -25,7 +25,7 @@ export type HistoryRetention = AsyncDisposable & {
   run(budgetMs: number, by: string): Promise<RetentionRun>;
 };
 
-export const RETENTION_LEASE = 'history-retention';
+const RETENTION_LEASE = 'history-retention';
 const LEASE_MS = 30_000;
 /** How long a run by the clock lasts at most. */
 const RUN_BUDGET_MS = 10 * 60_000;

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minionTarget, type ResolvedTarget, rootTarget } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
-import type { EstateStore, Mutation, PillarVersion } from '../port.ts';
+import type { EstateStore, Mutation } from '../port.ts';
+import type { PillarVersion } from '../port-history.ts';
 import * as h from './harness.ts';
 
 const move = (

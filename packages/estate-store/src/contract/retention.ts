@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { EstateStore, Retention } from '../port.ts';
+import type { EstateStore } from '../port.ts';
+import type { Retention } from '../port-history.ts';
 import * as h from './harness.ts';
 
 const DAY_MS = 86_400_000;

@@ -2,14 +2,13 @@ import type {
   ApiTokenRecord,
   Clock,
   CollectionRecord,
-  HistoryFloor,
   IdempotencyDraft,
   MasterRecord,
   MinionRecord,
   OutboxRow,
   PillarRecord,
-  PillarVersion,
 } from '../port.ts';
+import type { HistoryFloor, PillarVersion } from '../port-history.ts';
 import type { TaskRecord, TemplateRecord } from '../port-tasks.ts';
 
 /** An answer kept for a repeated request. */

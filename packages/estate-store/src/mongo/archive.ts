@@ -10,7 +10,7 @@ import {
   type ArchiveTarget,
   type ReadRows,
 } from '../copy/archive.ts';
-import type { HistoryFloor } from '../port.ts';
+import type { HistoryFloor } from '../port-history.ts';
 import { readNewestClock } from './clock.ts';
 import { type ClockDocument, type Connection, openConnection, type Tables } from './connection.ts';
 import * as documents from './documents.ts';

@@ -8,10 +8,9 @@ import type {
   MinionRecord,
   OutboxRow,
   PillarRecord,
-  PillarVersion,
   Role,
-  VersionMark,
 } from '../port.ts';
+import type { PillarVersion, VersionMark } from '../port-history.ts';
 import { masterOf } from '../rules/pillar-target.ts';
 import { readStoredValue, type StoredValue } from './stored-value.ts';
 

@@ -1,5 +1,6 @@
 import { Long } from 'mongodb';
-import type { Mutation, VersionOp } from '../port.ts';
+import type { Mutation } from '../port.ts';
+import type { VersionOp } from '../port-history.ts';
 import type { PillarMove, PillarRestore } from '../rules/batch.ts';
 import { checkExpect, checkUnchanged } from '../rules/expect.ts';
 import { masterOf } from '../rules/pillar-target.ts';

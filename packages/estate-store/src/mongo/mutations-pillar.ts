@@ -1,6 +1,7 @@
 import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import { type Filter, Long } from 'mongodb';
-import type { Mutation, VersionOp } from '../port.ts';
+import type { Mutation } from '../port.ts';
+import type { VersionOp } from '../port-history.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
 import {

@@ -3,16 +3,14 @@ import { type Document, Long } from 'mongodb';
 import type {
   CollectionRecord,
   EstateStore,
-  HistoryFloor,
   MasterRecord,
   MinionRecord,
   OutboxRow,
   Page,
   PillarFilter,
   PillarRecord,
-  PillarVersion,
-  ScopeHistory,
 } from '../port.ts';
+import type { HistoryFloor, PillarVersion, ScopeHistory } from '../port-history.ts';
 import { checkLimit, cutPage, minionCursor, readMinionCursor } from '../rules/page.ts';
 import type { HistoryDocument, Tables } from './connection.ts';
 import * as documents from './documents.ts';

@@ -1,5 +1,5 @@
 import { type Document, Long } from 'mongodb';
-import type { Retention } from '../port.ts';
+import type { Retention } from '../port-history.ts';
 import { checkRetention, cutOf, TRIM_PILLARS, TRIM_VERSIONS } from '../rules/retention.ts';
 import type { Tables } from './connection.ts';
 import { toNumber, type VersionDocument } from './documents.ts';

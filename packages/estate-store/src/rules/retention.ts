@@ -1,5 +1,5 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import type { Retention, VersionOp } from '../port.ts';
+import type { Retention, VersionOp } from '../port-history.ts';
 
 /** Pillars that one batch of a trimming looks at, and versions it removes at most: a transaction stays short. */
 export const TRIM_PILLARS = 100;

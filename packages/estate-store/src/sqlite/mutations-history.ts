@@ -1,5 +1,6 @@
 import { ColonnadeError } from '@colonnade/contracts';
-import type { Mutation, VersionOp } from '../port.ts';
+import type { Mutation } from '../port.ts';
+import type { VersionOp } from '../port-history.ts';
 import type { PillarMove, PillarRestore } from '../rules/batch.ts';
 import { checkExpect, checkUnchanged } from '../rules/expect.ts';
 import { checkPlace, copyVersion, findPillarRow, insertPillar, purgeVersions } from './mutations-pillar.ts';

@@ -1,5 +1,6 @@
 import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
-import type { Mutation, VersionOp } from '../port.ts';
+import type { Mutation } from '../port.ts';
+import type { VersionOp } from '../port-history.ts';
 import type { TaskState } from '../port-tasks.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';

@@ -1,4 +1,5 @@
-import type { Clock, Lease, Retention } from '../port.ts';
+import type { Clock, Lease } from '../port.ts';
+import type { Retention } from '../port-history.ts';
 import type { PackedBatch } from '../rules/batch.ts';
 import type { PackedChange } from '../rules/import.ts';
 import type { ErrorMessage } from './errors.ts';

@@ -4,16 +4,14 @@ import type {
   Clock,
   CollectionRecord,
   EstateStore,
-  HistoryFloor,
   MasterRecord,
   MinionRecord,
   OutboxRow,
   Page,
   PillarFilter,
   PillarRecord,
-  PillarVersion,
-  ScopeHistory,
 } from '../port.ts';
+import type { HistoryFloor, PillarVersion, ScopeHistory } from '../port-history.ts';
 import { checkLimit, cutPage, minionCursor, readMinionCursor } from '../rules/page.ts';
 import type { Db } from './connection.ts';
 import * as rows from './rows.ts';

@@ -7,11 +7,9 @@ import type {
   MinionRecord,
   OutboxRow,
   PillarRecord,
-  PillarVersion,
   Role,
-  VersionMark,
-  VersionOp,
 } from '../port.ts';
+import type { PillarVersion, VersionMark, VersionOp } from '../port-history.ts';
 
 /** Rows as the tables hold them, and their way to records. Values are canonical text, lists JSON text. */
 

@@ -1,4 +1,4 @@
-import type { Retention, VersionOp } from '../port.ts';
+import type { Retention, VersionOp } from '../port-history.ts';
 import { checkRetention, cutOf, TRIM_PILLARS, TRIM_VERSIONS } from '../rules/retention.ts';
 import type { Db } from './connection.ts';
 
