@@ -9,6 +9,7 @@ import { auditHttp } from './figures/audit-http.ts';
 import { auditMemory } from './figures/audit-memory.ts';
 import { auditPolicy } from './figures/audit-policy.ts';
 import { capacity } from './figures/capacity.ts';
+import { hooks } from './figures/hooks.ts';
 import { merge } from './figures/merge.ts';
 import { open } from './figures/open.ts';
 import { peers } from './figures/peers.ts';
@@ -20,7 +21,20 @@ import { readBenchOptions, usage } from './options.ts';
 import { type Results, renderTable } from './table.ts';
 
 const figures: readonly Figure[] = [
-  ...[merge, storm, peers, open, size, writes, auditFile, auditHttp, auditPolicy, auditMemory, capacity],
+  ...[
+    merge,
+    storm,
+    peers,
+    open,
+    size,
+    writes,
+    auditFile,
+    auditHttp,
+    auditPolicy,
+    auditMemory,
+    capacity,
+    hooks,
+  ],
 ];
 const defaultFile = path.join(import.meta.dirname, '..', '..', '.colonnade', 'bench.json');
 

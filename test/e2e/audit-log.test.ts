@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fromPlain } from '@colonnade/value';
+import { fromPlain, parseValue, toPlain, type Value } from '@colonnade/value';
+import { startWebhook, writeKubeconfig } from '../support/fake-webhook.ts';
 import { stackForTests, type TestStack } from '../support/stack.ts';
+import { tempDir } from '../support/temp.ts';
 import { waitFor } from '../support/wait-for.ts';
+
+const FAST_WEBHOOK = { AUDIT_WEBHOOK_BATCH_MAX_WAIT_MS: '100' };
 
 type Line = {
   auditID: string;
@@ -45,3 +50,74 @@ describe('the audit log of a whole Colonnade', () => {
     assert.ok(writes.every(({ user }) => user.username === 'bootstrap-admin'));
   });
 });
+
+describe('the example of docs/audit.md', () => {
+  let stack: TestStack;
+  let webhook: Awaited<ReturnType<typeof startWebhook>>;
+  const owned = new AsyncDisposableStack();
+  before(async () => {
+    const dir = owned.use(await tempDir('audit-example'));
+    const [policy] = await yamlOf('docs/audit.md');
+    const auditPolicyFile = path.join(dir.path, 'policy.yaml');
+    await writeFile(auditPolicyFile, policy ?? '');
+    webhook = owned.use(await startWebhook());
+    const auditWebhookFile = await writeKubeconfig(dir.path, { server: webhook.url });
+    stack = owned.use(await stackForTests({ auditPolicyFile, auditWebhookFile, env: FAST_WEBHOOK }));
+  });
+  after(() => owned.disposeAsync());
+
+  test('is on record as it says, in the log and at the webhook', async () => {
+    const { api } = stack;
+    const create = (name: string, more: object) =>
+      api.call('POST', '/pillars', fromPlain({ tgt_type: 'root', name, ...more }));
+    await create('motd_today', { value: 'good morning' });
+    const made = await create('db_password', { value: 's3cret', is_secret: true });
+    const { pid } = toPlain(made.value ?? null) as { pid: string };
+    await api.call('POST', `/pillars/${pid}/reveal`);
+    await api.call('GET', '/collections');
+
+    const ofUser = (events: readonly Value[]) =>
+      events
+        .map((event) => toPlain(event) as unknown as Recorded)
+        .filter(({ user, userAgent }) => user.username === 'bootstrap-admin' && userAgent !== 'pillar-api')
+        .map(({ verb, stage, objectRef = {}, ...bodies }) => ({
+          what: [verb, objectRef.subresource, objectRef.name, stage].filter(Boolean).join(' '),
+          request: (bodies.requestObject as { value?: unknown } | undefined)?.value,
+          response: (bodies.responseObject as { value?: unknown } | undefined)?.value,
+        }));
+    const wanted = [
+      { what: 'create motd_today ResponseComplete', request: 'good morning', response: 'good morning' },
+      { what: 'create db_password ResponseComplete', request: '*******', response: '*******' },
+      { what: 'create reveal db_password RequestReceived', request: undefined, response: undefined },
+      { what: 'create reveal db_password ResponseComplete', request: undefined, response: undefined },
+    ];
+    const inLog = async () => (await readFile(stack.stack.auditLog, 'utf8')).trimEnd().split('\n');
+    const logged = await waitFor('the log', async () => {
+      const found = ofUser((await inLog()).map((line) => parseValue(line)));
+      return found.length >= wanted.length ? found : undefined;
+    });
+    assert.deepEqual(logged, wanted);
+    const sent = await waitFor('the webhook', () => {
+      const found = ofUser(webhook.taken);
+      return found.length >= wanted.length ? found : undefined;
+    });
+    assert.deepEqual(sent, wanted);
+    assert.ok(!(await inLog()).join('').includes('s3cret'));
+  });
+});
+
+type Recorded = {
+  verb: string;
+  stage: string;
+  user: { username: string };
+  userAgent?: string;
+  objectRef?: { subresource?: string; name?: string };
+  requestObject?: unknown;
+  responseObject?: unknown;
+};
+
+/** The blocks of YAML of a page, in their order. */
+async function yamlOf(page: string): Promise<string[]> {
+  const text = await readFile(path.join(import.meta.dirname, '../..', page), 'utf8');
+  return [...text.matchAll(/```yaml\n(.*?)```/gsu)].map(([, block]) => block ?? '');
+}

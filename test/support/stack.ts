@@ -7,6 +7,7 @@ import {
   type MasterCredentials,
   registerMaster,
   type Stack,
+  type StackOptions,
   startStack,
 } from '@colonnade/embedded';
 import { fromPlain, toPlain, type Value } from '@colonnade/value';
@@ -23,7 +24,7 @@ export type TestStack = AsyncDisposable & {
 
 /** A whole Colonnade for one test file, in a folder of its own. */
 export async function stackForTests(
-  options: { mergers?: number; env?: Readonly<Record<string, string>>; syncAlways?: boolean } = {},
+  options: Pick<StackOptions, 'mergers' | 'env' | 'syncAlways' | 'auditPolicyFile' | 'auditWebhookFile'> = {},
 ): Promise<TestStack> {
   const owned = new AsyncDisposableStack();
   try {

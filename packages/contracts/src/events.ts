@@ -23,9 +23,14 @@ export const EVENT_TYPES = [
   'minion.deleted',
   /** To another master; its pillars have events of their own. */
   'minion.moved',
+  'minion.inventory-received',
+  'minion.inventory-failed',
+  'minion.inventory-deleted',
   'master.registered',
   'master.updated',
   'master.deleted',
+  /** Many pillars at once: their scopes, in parts, and no event for each. */
+  'estate.imported',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

@@ -62,6 +62,9 @@ export const LIMITS = {
   kmsBatchItems: 500,
   /** Bytes of one KMS request or answer; callers split batches to stay below. */
   kmsBatchBytes: 3 * 1024 * 1024,
+  /** A text of an inventory, bytes; addresses or roles in it. */
+  inventoryTextBytes: 1024,
+  inventoryItems: 64,
   /** One parameter of a hook, bytes: Linux takes 128 KiB for a variable with its name. */
   hookParameterBytes: 96 * 1024,
   /** `max_payload` of NATS, bytes. */

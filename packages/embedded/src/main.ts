@@ -27,7 +27,10 @@ async function main(args: readonly string[]): Promise<void> {
   const dir = await prepareFolder(options, cleanup);
   const starting = leaveAtOnce();
   const stack = cleanup.use(
-    await startStack({ dir, report, mergers: options.mergers, httpPort: options.httpPort }),
+    await startStack({
+      ...{ dir, report, mergers: options.mergers, httpPort: options.httpPort },
+      ...{ auditPolicyFile: options.auditPolicy, auditWebhookFile: options.auditWebhook },
+    }),
   );
   await show(stack, options, report).catch((thrown: unknown) => {
     // In an installation of its own an owner may have changed or removed what is shown; that is no reason to stop.
@@ -98,12 +101,16 @@ function partsOf({
   nats,
   redis,
   kms,
+  sink,
   hooks,
   api,
   mergers,
 }: Stack): readonly (readonly [string, RunningServer])[] {
   const servers = [['nats-server', nats] as const, ['redis-server', redis] as const];
-  return [...servers, ...[kms, hooks, api, ...mergers].map((service) => [service.name, service] as const)];
+  return [
+    ...servers,
+    ...[kms, sink, hooks, api, ...mergers].map((service) => [service.name, service] as const),
+  ];
 }
 
 /** While parts are still being started, a signal ends us at once; they end with us. */

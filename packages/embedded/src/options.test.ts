@@ -20,6 +20,8 @@ describe('the options of npm start', () => {
     [['--port', '8o'], /--port/u],
     [['--data'], /--data/u],
     [['--data='], /--data/u],
+    [['--audit-policy', 'no such file'], /--audit-policy no such file/u],
+    [['--audit-webhook', 'no such file'], /--audit-webhook no such file/u],
   ] as const) {
     test(`${args.join(' ')} is refused by name`, () => {
       assert.throws(
@@ -30,7 +32,8 @@ describe('the options of npm start', () => {
   }
 
   test('are all in the usage', () => {
-    for (const name of ['--once', '--data', '--mergers', '--port', '--json', '--help'])
+    const options = ['--once', '--data', '--mergers', '--port', '--json', '--help'];
+    for (const name of [...options, '--audit-policy', '--audit-webhook'])
       assert.ok(usage.includes(name), name);
   });
 });

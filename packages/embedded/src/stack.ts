@@ -23,6 +23,9 @@ export type StackOptions = {
   mergers?: number;
   /** Port of pillar-api's HTTP; 0: any free one. */
   httpPort?: number;
+  /** Audit policy of all services; kubeconfig file of the webhook beside the log. Absolute paths. */
+  auditPolicyFile?: string | undefined;
+  auditWebhookFile?: string | undefined;
   /** More environment: for all services, or what a function says for each. */
   env?: ServiceEnv | ((service: LaunchedService) => Promise<ServiceEnv>);
   /** Off only where a test restarts nothing: an acknowledged message then survives a power cut. */
@@ -76,7 +79,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   report(`nats-server on ${nats.url}`);
   const redis = started.use(await launchRedis(options, secrets));
   report(`redis-server on ${redis.url}`);
-  await provision(nats, secrets);
+  await provision(nats, secrets, options.auditWebhookFile !== undefined);
 
   const launch = async (
     name: 'crypto-kms' | 'audit-sink' | 'hook-runner' | 'pillar-api' | 'pillar-merger',
@@ -89,14 +92,14 @@ export async function startStack(options: StackOptions): Promise<Stack> {
       name,
       portVariable: name === 'pillar-api' ? 'HTTP_PORT' : 'OPS_PORT',
       logFile: path.join(logs, index === 0 ? `${name}.log` : `${name}-${index}.log`),
-      env: { ...common(name, nats, secrets), ...env, ...more },
+      env: { ...common(name, nats, secrets), ...policyEnv(options), ...env, ...more },
     });
   };
   const storePath = path.join(dir, 'estate', 'estate.sqlite');
   const kms = started.use(await launch('crypto-kms', kmsEnv(dir, secrets)));
   report(`crypto-kms on ${kms.url}`);
   const auditLog = path.join(dir, 'audit', 'audit.log');
-  const sink = started.use(await launch('audit-sink', sinkEnv(auditLog)));
+  const sink = started.use(await launch('audit-sink', sinkEnv(auditLog, options.auditWebhookFile)));
   report(`audit-sink on ${sink.url}`);
   const hooksDir = path.join(dir, 'hooks.d');
   const hooks = started.use(await launch('hook-runner', hooksEnv(dir, hooksDir)));
@@ -167,7 +170,11 @@ async function launchRedis(options: StackOptions, secrets: InstallationSecrets):
 }
 
 /** Makes the streams, as the only user that may. */
-async function provision(nats: NatsServer, secrets: InstallationSecrets): Promise<void> {
+async function provision(
+  nats: NatsServer,
+  secrets: InstallationSecrets,
+  auditWebhook: boolean,
+): Promise<void> {
   const silent = { info: () => {}, warn: () => {}, error: () => {} };
   await using bus = await connectBus({
     servers: nats.url,
@@ -176,7 +183,8 @@ async function provision(nats: NatsServer, secrets: InstallationSecrets): Promis
     name: 'provisioner',
     logger: silent,
   });
-  await bus.provisionStreams({ maxEventsBytes: 256 * MIB, maxAuditBytes: 2048 * MIB, replicas: 1 });
+  const sizes = { maxEventsBytes: 256 * MIB, maxAuditBytes: 2048 * MIB };
+  await bus.provisionStreams({ ...sizes, replicas: 1, auditWebhook });
 }
 
 function common(name: ServiceProcess['name'], nats: NatsServer, secrets: InstallationSecrets) {
@@ -193,8 +201,13 @@ function kmsEnv(dir: string, secrets: InstallationSecrets) {
   };
 }
 
-function sinkEnv(auditLog: string) {
-  return { AUDIT_LOG_PATH: auditLog, OPS_HOST: '127.0.0.1', OPS_PORT: '0' };
+function policyEnv({ auditPolicyFile: file }: StackOptions): Record<string, string> {
+  return file === undefined ? {} : { AUDIT_POLICY_FILE: file };
+}
+
+function sinkEnv(auditLog: string, webhook: string | undefined): Record<string, string> {
+  const env = { AUDIT_LOG_PATH: auditLog, OPS_HOST: '127.0.0.1', OPS_PORT: '0' };
+  return webhook === undefined ? env : { ...env, AUDIT_WEBHOOK_CONFIG_FILE: webhook };
 }
 
 function hooksEnv(dir: string, hooksDir: string) {

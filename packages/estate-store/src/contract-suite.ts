@@ -6,6 +6,7 @@ import type { CreateHarness } from './contract/harness.ts';
 import { testHistory } from './contract/history.ts';
 import { testIdempotency } from './contract/idempotency.ts';
 import { testImports } from './contract/imports.ts';
+import { testInventories } from './contract/inventories.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -38,6 +39,7 @@ export function runEstateContract(
     testCollections(create);
     testFleet(create);
     testTasks(create);
+    testInventories(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);

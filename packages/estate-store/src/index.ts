@@ -11,6 +11,7 @@ export { type EstatePlace, openEstateReader, openEstateStore, parsePlace } from 
 export type * from './port.ts';
 export * from './port-bulk.ts';
 export type * from './port-history.ts';
+export type * from './port-inventories.ts';
 export * from './port-tasks.ts';
 export { isEndState } from './rules/task.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

@@ -2,6 +2,7 @@ import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { BulkStore } from './port-bulk.ts';
 import type { HistoryStore } from './port-history.ts';
+import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -121,20 +122,21 @@ export type Mutation =
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
-  /** Refused (conflict) while it has minions. */
+  /** Refused (conflict) while it has minions or inventories. */
   | { kind: 'master.delete'; id: string; expect: Expect }
   /**
-   * The master and every collection must exist (unknown_master, not_found). With `maxOfMaster` a new one is refused
-   * (forbidden) when the master has so many.
+   * The master and every collection must exist (unknown_master, not_found). Its inventory becomes an accepted one. With
+   * `maxOfMaster` a new one is refused (forbidden) when the master has so many.
    */
   | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'>; maxOfMaster?: number }
-  /** Refused (conflict) while it has pillars. */
+  /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
   | { kind: 'token.requireAdmin'; id: string }
-  | TaskMutation;
+  | TaskMutation
+  | InventoryMutation;
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
 export type OutboxDraft = { type: string; subject: string; data: Value };
@@ -232,7 +234,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads, BulkStore, HistoryStore {
+export interface EstateStore extends EstateReader, TaskReads, BulkStore, HistoryStore, InventoryReads {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;

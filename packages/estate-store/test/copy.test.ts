@@ -77,6 +77,10 @@ async function fill(store: EstateStore): Promise<void> {
     { kind: 'master.put', expect: 'absent', record: master },
     { kind: 'minion.put', expect: 'absent', record: minion },
     { kind: 'token.put', expect: 'absent', record: token },
+    ...['web1', 'web2'].map((id): Mutation => {
+      const facts = parseValue('{"$os":1.0,"cpus":2}');
+      return { kind: 'inventory.put', expect: 'absent', record: { master: 'm1', id, facts } };
+    }),
     {
       ...{ kind: 'token.put', expect: 'absent' },
       record: {
@@ -124,6 +128,7 @@ async function dump(store: EstateStore) {
     tokens: await store.listTokens(),
     templates: await store.listTemplates(TICK_LIMIT),
     tasks: await store.listTasks({}, TICK_LIMIT),
+    inventories: await store.listInventories({}, TICK_LIMIT),
     outbox: await store.readOutbox(1000),
     answer: await store.findIdempotent(ANSWER.scope),
   };

@@ -134,7 +134,7 @@ describe('the database of an estate', { skip: await skipWithoutMongo() }, () => 
     await using reader = await openMongoReader(options);
     await reader.ping();
     await db.collection('colonnade_meta').updateOne({}, { $set: { schema_version: 99 } });
-    await refuses(openMongoStore(options), 'misconfigured', /schema 99, this program knows up to \d+/u);
+    await refuses(openMongoStore(options), 'misconfigured', /schema 99, this program knows up to \d+:/u);
     await refuses(look(reader), 'misconfigured', /schema 99/u);
     await refuses(create(store, 'p1'), 'misconfigured', /schema 99/u);
   });

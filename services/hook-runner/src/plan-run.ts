@@ -81,7 +81,8 @@ function minionHooks(type: string, data: Value): MinionHooks | undefined {
     minion,
     parameters: { ...nodeParameters(minion), ...more },
   });
-  if (type === 'minion.accepted') return hooksFor('node-post-acceptance', zMinionData.parse(data));
+  // To register a minion is to accept it.
+  if (type === 'minion.registered') return hooksFor('node-post-acceptance', zMinionData.parse(data));
   if (type === 'minion.deleted') {
     const minion = zMinionData.parse(data);
     return hooksFor('node-post-deletion', minion, { RUDDER_NODE_ROLES: minion.facts?.roles.join(',') ?? '' });

@@ -56,7 +56,7 @@ describe('a runner', () => {
     }
     const subject = '/masters/east/minions/web-1';
     await prepared.publish('minion.inventory-received', subject, { ...minion, state: 'pending' });
-    await prepared.publish('minion.accepted', subject, minion);
+    await prepared.publish('minion.registered', subject, minion);
     await prepared.publish('minion.inventory-received', subject, { ...minion, state: 'accepted' });
     await prepared.publish('minion.deleted', subject, { master: 'east', id: 'web-1', collections: [] });
     await waitFor('four runs', async () => (await prepared.out()).length === 4);

@@ -6,6 +6,7 @@ import {
   busSettings,
   type ConfigOf,
   logSettings,
+  oneOf,
   optionalSetting,
   type Parse,
   readConfig,
@@ -19,8 +20,8 @@ import {
   zText,
   zUrl,
 } from '@colonnade/service-kit';
-
 import { OIDC_ALGORITHMS } from './auth/oidc.ts';
+import { DELETION_HOOKS } from './routes/lifecycle.ts';
 
 /** Milliseconds that must not be next to nothing: the value paces a loop or bounds a wait. */
 const zMsFrom =
@@ -121,6 +122,10 @@ export const settings = {
   requestBudgetMs: setting('REQUEST_BUDGET_MS', zMsFrom(100), {
     default: '5000',
     help: 'Time a request may spend waiting for other services, milliseconds',
+  }),
+  deletionHooks: setting('DELETION_HOOKS', oneOf(DELETION_HOOKS), {
+    default: 'required',
+    help: '`required`: hook-runner is asked before a minion is deleted; `off`: nobody is, where there is no hook-runner',
   }),
   relayPollMs: setting('RELAY_POLL_MS', zMsFrom(10), {
     default: '250',

@@ -1,4 +1,4 @@
-import type { EventType } from '@colonnade/contracts';
+import type { EventType, InventoryFacts } from '@colonnade/contracts';
 import type {
   CollectionRecord,
   MasterRecord,
@@ -56,12 +56,41 @@ export function masterEvent(
 export function minionEvent(
   type: Part<'registered' | 'updated' | 'deleted' | 'moved', 'minion'>,
   minion: Omit<MinionRecord, 'tick'>,
+  facts?: InventoryFacts,
   fromMaster?: string,
 ): OutboxDraft {
   const { master, id, collections, registeredBy } = minion;
-  const data = {
-    ...{ master, id, collections: [...collections], registered_by: registeredBy },
+  const told = {
+    ...(facts === undefined ? {} : { facts: factsData(facts) }),
     ...(fromMaster === undefined ? {} : { from_master: fromMaster }),
   };
-  return { type, subject: `/masters/${master}/minions/${encodeURIComponent(id)}`, data: fromPlain(data) };
+  const data = { master, id, collections: [...collections], registered_by: registeredBy, ...told };
+  return { type, subject: minionPath(master, id), data: fromPlain(data) };
+}
+
+export function inventoryEvent(
+  type: Part<'inventory-received' | 'inventory-deleted', 'minion'>,
+  inventory: { master: string; id: string; facts: InventoryFacts; state: 'pending' | 'accepted' },
+): OutboxDraft {
+  const { master, id, facts, state } = inventory;
+  const data = { master, id, state, facts: factsData(facts) };
+  return { type, subject: minionPath(master, id), data: fromPlain(data) };
+}
+
+function minionPath(master: string, id: string): string {
+  return `/masters/${master}/minions/${encodeURIComponent(id)}`;
+}
+
+/** What hooks are told (seed 002); properties are for whoever asks for them. */
+function factsData({ hostname, os, ips, agent_type, roles }: InventoryFacts) {
+  return {
+    hostname: hostname ?? '',
+    os_name: os?.name ?? '',
+    os_version: os?.version ?? '',
+    os_service_pack: os?.service_pack ?? '',
+    os_string: os?.string ?? '',
+    ips: ips ?? [],
+    agent_type: agent_type ?? '',
+    roles: roles ?? [],
+  };
 }

@@ -9,6 +9,7 @@ import type { Events } from './events.ts';
 import { PROBLEMS } from './http/problem.ts';
 import type { Kms } from './kms.ts';
 import { createRegistrationRate } from './registration-rate.ts';
+import type { Lifecycle } from './routes/lifecycle.ts';
 import { createTokenVerifier } from './verify-master-token.ts';
 
 /** Who registers in the name of nobody: a merger that met a new minion. */
@@ -18,13 +19,14 @@ const REGISTRAR = 'pillar-merger';
 export function registerMinionRoute(parts: {
   estate: Estate;
   kms: Pick<Kms, 'jwks'>;
+  lifecycle: Pick<Lifecycle, 'factsOf'>;
   auditor: Auditor;
   events: Events;
   /** See the settings of the same names. */
   minionsPerMaster: number;
   minionsPerMinute: number;
 }): Route {
-  const { estate, kms, auditor, events, minionsPerMaster: maxOfMaster } = parts;
+  const { estate, kms, lifecycle, auditor, events, minionsPerMaster: maxOfMaster } = parts;
   const rate = createRegistrationRate(parts.minionsPerMinute);
   const verify = createTokenVerifier(kms);
   return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
@@ -45,7 +47,7 @@ export function registerMinionRoute(parts: {
       await estate.write({
         by: REGISTRAR,
         mutations: [{ kind: 'minion.put', expect: 'absent', record, maxOfMaster }],
-        events: [minionEvent('minion.registered', record)],
+        events: [minionEvent('minion.registered', record, await lifecycle.factsOf(masterId, id))],
       });
       events.minionRegistered({ master: masterId, minionId: id });
     } catch (thrown) {

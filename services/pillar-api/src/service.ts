@@ -16,6 +16,7 @@ import { createDenialLimit } from './auth/denial-limit.ts';
 import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
+import { startSweeping } from './bulk/sweep.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -28,6 +29,7 @@ import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { startRetention } from './retention.ts';
 import { allRoutes } from './routes/index.ts';
+import { createLifecycle } from './routes/lifecycle.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -43,11 +45,14 @@ export async function createPillarApi(
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
+  stack.use(startSweeping(store, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
+  const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   const { minionsPerMaster, minionsPerMinute } = config;
-  const register = registerMinionRoute({ estate, kms, auditor, events, minionsPerMaster, minionsPerMinute });
+  const limits = { minionsPerMaster, minionsPerMinute };
+  const register = registerMinionRoute({ estate, kms, lifecycle, auditor, events, ...limits });
   stack.use(await serveBus(bus, register, events));
   const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
@@ -64,7 +69,9 @@ export async function createPillarApi(
     }),
   );
   const idempotency = createIdempotency(store, kms);
-  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, retention });
+  const { requestBudgetMs } = config;
+  const shared = { estate, kms, bus, oidc, rates: config, idempotency, retention };
+  const routes = allRoutes({ ...shared, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),

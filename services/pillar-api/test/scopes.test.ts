@@ -16,6 +16,7 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'POST /collections': { id: 'new', parent_id: 'out', name: OUTSIDE },
   'PATCH /collections/:id': { name: 'renamed' },
   'PUT /masters/:master/minions/:id': { collections: [] },
+  'POST /inventories': { master: 'm1', minion_id: OUTSIDE },
 };
 
 const textOf = (answer: ApiAnswer) => JSON.stringify(plain(answer));
@@ -41,6 +42,7 @@ describe('roles for a part of the estate', () => {
     await admin('POST', '/masters', { id: 'm1' });
     const fresh = { 'if-none-match': '*' };
     await admin('PUT', `/masters/m1/minions/${OUTSIDE}`, { collections: [] }, fresh);
+    await admin('POST', '/inventories', { master: 'm1', minion_id: OUTSIDE });
     await make({ tgt_type: 'root', name: `${OUTSIDE}_root`, value: 1 });
     const minion = { tgt_type: 'minion', minion_id: OUTSIDE, master: 'm1' };
     await make({ ...minion, name: `${OUTSIDE}_minion`, value: 1 });

@@ -72,6 +72,8 @@ export async function startWorld(
         NATS_PASSWORD: bus.passwordOf('pillar-api'),
         HTTP_PORT: '0',
         LOG_LEVEL: 'debug',
+        // Most tests have no hook-runner.
+        DELETION_HOOKS: 'off',
         ...options.env,
         ...env,
       },

@@ -12,7 +12,14 @@ export type RouteFacts = {
   query: Readonly<Record<string, unknown>>;
 };
 
-const RESOURCES: ReadonlySet<string> = new Set(['pillars', 'collections', 'masters', 'minions', 'tokens']);
+const RESOURCES: ReadonlySet<string> = new Set([
+  'pillars',
+  'collections',
+  'masters',
+  'minions',
+  'inventories',
+  'tokens',
+]);
 /** Resources that live in another one, which is their namespace. */
 const NESTED: ReadonlySet<string> = new Set(['minions']);
 const VERBS: Readonly<Record<string, string>> = {

@@ -9,6 +9,7 @@ import type {
   PillarRecord,
 } from '../port.ts';
 import type { HistoryFloor, PillarVersion } from '../port-history.ts';
+import type { InventoryRecord } from '../port-inventories.ts';
 import type { TaskRecord, TemplateRecord } from '../port-tasks.ts';
 
 /** An answer kept for a repeated request. */
@@ -30,13 +31,14 @@ export type ArchiveRows = {
   fences: KeptFence;
   templates: TemplateRecord;
   tasks: TaskRecord;
+  inventories: InventoryRecord;
 };
 
 export type ArchiveTable = keyof ArchiveRows;
 
 export const ARCHIVE_TABLES: readonly ArchiveTable[] = [
   ...(['collections', 'masters', 'minions', 'tokens', 'pillars', 'versions'] as const),
-  ...(['outbox', 'answers', 'fences', 'templates', 'tasks'] as const),
+  ...(['outbox', 'answers', 'fences', 'templates', 'tasks', 'inventories'] as const),
 ];
 
 /** Rows handed over at once. */

@@ -3,6 +3,7 @@ import type { ChangeKey, Clock, WriteResult } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
 import { MAX_CHANGED } from '../rules/clock.ts';
 import { readText, toNumber } from './documents.ts';
+import { deleteInventory, putInventory } from './inventories.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
   deleteMaster,
@@ -112,6 +113,8 @@ const APPLY: {
   'task.create': createTask,
   'task.setState': setTaskState,
   'task.delete': deleteTask,
+  'inventory.put': putInventory,
+  'inventory.delete': deleteInventory,
 };
 
 export async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {

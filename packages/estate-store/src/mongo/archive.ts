@@ -15,6 +15,7 @@ import { readNewestClock } from './clock.ts';
 import { type ClockDocument, type Connection, openConnection, type Tables } from './connection.ts';
 import * as documents from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
+import { fromInventory, toInventory } from './inventories.ts';
 import { acquireMigrationLock, MIGRATION_LOCK } from './migration-lock.ts';
 import type { MongoOptions } from './options.ts';
 import { readHistoryFloor } from './reads.ts';
@@ -91,6 +92,12 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     tasks.fromTemplate({ ...row, schema: canonicalText(schema) }),
   ),
   tasks: byId('tasks', tasks.toTask, tasks.fromTask),
+  inventories: {
+    table: 'inventories',
+    key: INDEX.minion,
+    toRow: toInventory,
+    toDocument: ({ facts, ...row }) => fromInventory({ ...row, facts: canonicalText(facts) }),
+  },
 };
 
 function byId<R, D>(

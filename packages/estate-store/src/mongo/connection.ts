@@ -14,6 +14,7 @@ import type {
 } from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
 import type { ImportDocument } from './imports.ts';
+import type { InventoryDocument } from './inventories.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import type { TaskDocument, TemplateDocument } from './task-documents.ts';
 
@@ -53,6 +54,7 @@ export type Tables = {
   tasks: Collection<TaskDocument>;
   /** Staged changes; read with `exact`, since they hold values. */
   imports: Collection<ImportDocument>;
+  inventories: Collection<InventoryDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
@@ -71,6 +73,7 @@ export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
   templates: 'colonnade_templates',
   tasks: 'colonnade_tasks',
   imports: 'colonnade_imports',
+  inventories: 'colonnade_inventories',
 };
 
 export type Connection = AsyncDisposable & {
@@ -146,6 +149,7 @@ function openTables(db: Db): Tables {
     templates: open('templates'),
     tasks: open('tasks'),
     imports: db.collection(TABLE_NAMES.imports, exact),
+    inventories: open('inventories'),
   };
 }
 

@@ -10,6 +10,7 @@ import {
   checkRoomForMinion,
 } from '../rules/memberships.ts';
 import { fromMaster, fromMinion, fromToken, minionKey, toNumber, toToken } from './documents.ts';
+import { acceptInventory } from './inventories.ts';
 import { INDEX } from './schema.ts';
 import type { Tx } from './transaction.ts';
 
@@ -22,11 +23,14 @@ export async function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): P
   tx.change(`master:${record.id}`);
 }
 
-/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions */
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions or inventories */
 export async function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): Promise<void> {
   checkDeletable(expect);
   await checkExpected(tx, tx.tables.masters, 'master', id, expect);
-  checkFree('master', { minions: await hasAny(tx, tx.tables.minions, { master: id }) });
+  checkFree('master', {
+    minions: await hasAny(tx, tx.tables.minions, { master: id }),
+    inventories: await hasAny(tx, tx.tables.inventories, { master: id }, INDEX.minion),
+  });
   await tx.tables.masters.deleteOne({ _id: id }, tx.within);
   tx.change(`master:${id}`);
 }
@@ -49,6 +53,7 @@ export async function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'min
     checkMembershipsKnown(collections, (one) => known.has(one));
   }
   await put(tx, tables.minions, fromMinion({ ...record, tick: tx.tick }));
+  await acceptInventory(tx, master, id);
   tx.change(`minion:${master}/${id}`);
 }
 
@@ -60,6 +65,7 @@ export async function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.de
   const ofMinion = { pillarenv: minionEnv(id, master) };
   checkFree('minion', { pillars: await hasAny(tx, tables.pillars, ofMinion) });
   await tables.minions.deleteOne({ _id: minionKey(master, id) }, tx.within);
+  await tables.inventories.deleteOne({ _id: minionKey(master, id) }, tx.within);
   tx.change(`minion:${master}/${id}`);
 }
 

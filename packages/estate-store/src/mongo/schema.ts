@@ -29,6 +29,7 @@ export const INDEX = {
   taskState: { state: 1, _id: 1 },
   importRow: { import_id: 1, seq: 1 },
   importTouched: { touched_at: 1 },
+  inventoryState: { accepted: 1, master: 1, id: 1 },
 } as const satisfies Record<string, Keys>;
 
 /** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
@@ -62,6 +63,11 @@ const IMPORT_INDEXES: readonly IndexPlan[] = [
   { table: 'imports', keys: INDEX.importTouched, options: { sparse: true } },
 ];
 
+const INVENTORY_INDEXES: readonly IndexPlan[] = [
+  { table: 'inventories', keys: INDEX.minion, options: { unique: true } },
+  { table: 'inventories', keys: INDEX.inventoryState },
+];
+
 /** Pillars whose master is written into them at once. */
 const BACKFILL_CHUNK = 500;
 
@@ -81,6 +87,10 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
   async (db) => {
     await ensureCollection(db, 'imports');
     for (const plan of IMPORT_INDEXES) await ensureIndex(db, plan);
+  },
+  async (db) => {
+    await ensureCollection(db, 'inventories');
+    for (const plan of INVENTORY_INDEXES) await ensureIndex(db, plan);
   },
   async (db) => {
     await ensureIndex(db, { table: 'versions', keys: INDEX.versionEnv });

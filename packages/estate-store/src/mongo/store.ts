@@ -6,6 +6,7 @@ import { applyBatch } from './apply-batch.ts';
 import { readNewestClock } from './clock.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { applyImport, dropImport, stageImport, sweepImports } from './imports.ts';
+import * as inventories from './inventories.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate, renewIncarnation } from './migrate.ts';
 import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
@@ -131,6 +132,8 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     listTemplates: (page) => use(() => tasks.listTemplates(tables, limit, page)),
     getTask: (id) => use(() => tasks.readTask(tables, limit, id)),
     listTasks: (filter, page) => use(() => tasks.listTasks(tables, limit, filter, page)),
+    getInventory: (master, id) => use(() => inventories.readInventory(tables, limit, master, id)),
+    listInventories: (filter, page) => use(() => inventories.listInventories(tables, limit, filter, page)),
   };
 }
 

@@ -7,6 +7,7 @@ import type { IdempotencyDraft, Mutation, PillarDraft, WriteBatch } from '../por
 type With<V, T> = Omit<T, 'value'> & { value: V };
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
 type TemplatePut = Of<'template.put'>;
+type InventoryPut = Of<'inventory.put'>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
 export type PillarUpdate<V> = With<V, Of<'pillar.update'>>;
@@ -18,15 +19,29 @@ export type PackedTemplatePut = Omit<TemplatePut, 'record'> & {
   record: Omit<TemplatePut['record'], 'schema'> & { schema: string };
 };
 
+/** So are the facts. */
+export type PackedInventoryPut = Omit<InventoryPut, 'record'> & {
+  record: Omit<InventoryPut['record'], 'facts'> & { facts: string };
+};
+
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
   | PillarMove<V>
   | PillarRestore<V>
   | PackedTemplatePut
+  | PackedInventoryPut
   | Exclude<
       Mutation,
-      { kind: 'pillar.create' | 'pillar.update' | 'pillar.move' | 'pillar.restore' | 'template.put' }
+      {
+        kind:
+          | 'pillar.create'
+          | 'pillar.update'
+          | 'pillar.move'
+          | 'pillar.restore'
+          | 'template.put'
+          | 'inventory.put';
+      }
     >;
 
 export type PackedBatch<V> = {
@@ -62,6 +77,8 @@ function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedM
       return { ...mutation, record: { ...mutation.record, value: pack(mutation.record.value) } };
     case 'template.put':
       return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
+    case 'inventory.put':
+      return { ...mutation, record: { ...mutation.record, facts: packText(mutation.record.facts) } };
     default:
       return mutation;
   }

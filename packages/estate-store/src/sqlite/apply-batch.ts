@@ -2,6 +2,7 @@ import { ColonnadeError } from '@colonnade/contracts';
 import type { Clock } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
 import type { Db } from './connection.ts';
+import { deleteInventory, putInventory } from './inventories.ts';
 import { keepTick } from './keep-tick.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
@@ -82,6 +83,8 @@ const APPLY: {
   'task.create': createTask,
   'task.setState': setTaskState,
   'task.delete': deleteTask,
+  'inventory.put': putInventory,
+  'inventory.delete': deleteInventory,
 };
 
 export function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {

@@ -14,6 +14,7 @@ import {
 import type { PillarRecord } from '../port.ts';
 import type { Db } from './connection.ts';
 import { toStoreError } from './errors.ts';
+import { INVENTORY_IO } from './inventories.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import { readHistoryFloor } from './reads.ts';
 import * as rows from './rows.ts';
@@ -131,6 +132,7 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     insert: (db, { name, fence }) => db.run("INSERT INTO leases VALUES (?, '', ?, 0)", name, fence),
   },
   ...TASK_IO,
+  inventories: INVENTORY_IO,
 };
 
 function pillarColumns(row: PillarRecord): SQLInputValue[] {

@@ -8,6 +8,7 @@ import {
   checkMembershipsKnown,
   checkRoomForMinion,
 } from '../rules/memberships.ts';
+import { acceptInventory } from './inventories.ts';
 import { type TokenRow, tokenColumns, toToken, WRITE_TOKEN, writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
@@ -25,11 +26,14 @@ export function putMaster(tx: Tx, { expect, record }: Of<'master.put'>): void {
   tx.change(`master:${record.id}`);
 }
 
-/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions */
+/** @throws ColonnadeError not_found | precondition_failed | conflict while it has minions or inventories */
 export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void {
   checkDeletable(expect);
   checkExpect('master', tickOf(tx, 'SELECT tick FROM masters WHERE id = ?', id), expect);
-  checkFree('master', { minions: hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id) });
+  checkFree('master', {
+    minions: hasRow(tx.db, 'SELECT 1 FROM minions WHERE master = ?', id),
+    inventories: hasRow(tx.db, 'SELECT 1 FROM inventories WHERE master = ?', id),
+  });
   tx.db.run('DELETE FROM masters WHERE id = ?', id);
   tx.change(`master:${id}`);
 }
@@ -59,6 +63,7 @@ export function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'minion.pu
   for (const [position, collection] of collections.entries()) {
     db.run('INSERT INTO minion_collections VALUES (?, ?, ?, ?)', master, id, position, collection);
   }
+  acceptInventory(tx, master, id);
   tx.change(`minion:${master}/${id}`);
 }
 
@@ -73,6 +78,7 @@ export function deleteMinion(tx: Tx, { master, id, expect }: Of<'minion.delete'>
   const pillars = 'SELECT 1 FROM pillars WHERE pillarenv = ?';
   checkFree('minion', { pillars: hasRow(tx.db, pillars, minionEnv(id, master)) });
   tx.db.run('DELETE FROM minions WHERE master = ? AND id = ?', master, id);
+  tx.db.run('DELETE FROM inventories WHERE master = ? AND id = ?', master, id);
   tx.change(`minion:${master}/${id}`);
 }
 

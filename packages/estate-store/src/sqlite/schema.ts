@@ -184,6 +184,20 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (import_id, seq)
   ) STRICT;
   `,
+  // accepted: there is such a minion.
+  `
+  CREATE TABLE inventories (
+    master TEXT NOT NULL REFERENCES masters (id),
+    id TEXT NOT NULL,
+    facts TEXT NOT NULL,
+    received_by TEXT NOT NULL,
+    received_at_ms INTEGER NOT NULL,
+    accepted INTEGER NOT NULL,
+    tick INTEGER NOT NULL,
+    PRIMARY KEY (master, id)
+  ) STRICT;
+  CREATE INDEX inventories_by_state ON inventories (accepted, master, id);
+  `,
   // More kinds of versions; their values last, so that everything else is read without them. of_master: see PillarFilter.
   // history_floor: the newest deletion whose pillar is forgotten whole, and when that was.
   `

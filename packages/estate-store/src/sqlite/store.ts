@@ -3,6 +3,7 @@ import type { ImportWrites } from '../port-bulk.ts';
 import { packBatch, packText } from '../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
 import { packChanges } from '../rules/import.ts';
+import * as inventories from './inventories.ts';
 import { createReadConnection, type ReadConnection } from './read-connection.ts';
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
@@ -116,6 +117,8 @@ function createReading({ read }: ReadConnection): Reading {
     listTemplates: async (page) => read((db) => tasks.listTemplates(db, page)),
     getTask: async (id) => read((db) => tasks.readTask(db, id)),
     listTasks: async (filter, page) => read((db) => tasks.listTasks(db, filter, page)),
+    getInventory: async (master, id) => read((db) => inventories.readInventory(db, master, id)),
+    listInventories: async (filter, page) => read((db) => inventories.listInventories(db, filter, page)),
   };
 }
 

@@ -7,6 +7,10 @@ import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { exportRoute } from './export.ts';
+import { importRoute } from './import.ts';
+import { inventoryRoutes } from './inventories.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
@@ -25,6 +29,7 @@ import { retentionRoutes } from './retention.ts';
 import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
 import { scopeRestoreRoute } from './scope-restore.ts';
+import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whoamiRoute } from './whoami.ts';
@@ -38,8 +43,11 @@ export function allRoutes(parts: {
   retention: HistoryRetention;
   oidc: Oidc | undefined;
   rates: RateSettings;
+  /** For each call of another service that a long request makes, milliseconds. */
+  requestBudgetMs: number;
+  lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, retention, oidc, rates } = parts;
+  const { estate, kms, bus, idempotency, retention, oidc, rates, requestBudgetMs, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -53,12 +61,16 @@ export function allRoutes(parts: {
     purgeRoute(estate),
     ...retentionRoutes(retention),
     pillarListRoute(estate),
+    searchRoute(estate),
+    importRoute(estate, kms, requestBudgetMs),
+    exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
-    ...minionRoutes(estate),
+    ...minionRoutes(estate, lifecycle),
     minionMoveRoute(estate, kms),
+    ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     whoamiRoute(),

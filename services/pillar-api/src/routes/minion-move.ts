@@ -8,7 +8,7 @@ import {
   zMinionPath,
   zMinionView,
 } from '@colonnade/contracts';
-import type { Mutation, OutboxDraft, PillarRecord } from '@colonnade/estate-store';
+import type { MinionRecord, Mutation, OutboxDraft, PillarRecord } from '@colonnade/estate-store';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { requireOn } from '../auth/scope.ts';
@@ -52,12 +52,13 @@ export function minionMoveRoute(estate: Estate, kms: Kms): Route {
         by: principal.sub,
         mutations: [
           { kind: 'minion.put', expect, record: moved },
+          ...(await inventoryFor(estate, minion, body.master)),
           ...pillars.map((pillar, i) => movePillar(pillar, body.master, values[i] as Value)),
           // Refused while a pillar is left, so one that was made meanwhile makes it all fail.
           { kind: 'minion.delete', master: minion.master, id: minion.id, expect: minion.tick },
         ],
         events: [
-          minionEvent('minion.moved', moved, minion.master),
+          minionEvent('minion.moved', moved, undefined, minion.master),
           ...pillars.map((p) => movedEvent(p, body.master)),
         ],
       });
@@ -82,6 +83,17 @@ async function checkDestination(estate: Estate, master: string, id: string): Pro
   const how =
     'that master has a minion of this id with collections or pillars of its own: delete or move those first';
   throw new ColonnadeError('already_exists', how);
+}
+
+/** It would go with the old record; one that the new master has of the minion already is the newer one. */
+async function inventoryFor(
+  estate: Estate,
+  { master: from, id }: MinionRecord,
+  master: string,
+): Promise<Mutation[]> {
+  const inventory = await estate.store.getInventory(from, id);
+  if (inventory === undefined || (await estate.store.getInventory(master, id)) !== undefined) return [];
+  return [{ kind: 'inventory.put', expect: 'absent', record: { master, id, facts: inventory.facts } }];
 }
 
 /** @throws ColonnadeError `conflict` for more than one transaction may hold */

@@ -16,14 +16,15 @@ import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { type Conditions, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { viewMinion } from '../views.ts';
+import type { Lifecycle } from './lifecycle.ts';
 import { findMaster } from './masters.ts';
 
 /** Minions of a master and the collections each is a member of, in their order: a later one wins. */
-export function minionRoutes(estate: Estate): readonly Route[] {
-  return [putRoute(estate), listRoute(estate), getRoute(estate), deleteRoute(estate)];
+export function minionRoutes(estate: Estate, lifecycle: Lifecycle): readonly Route[] {
+  return [putRoute(estate, lifecycle), listRoute(estate), getRoute(estate), deleteRoute(estate, lifecycle)];
 }
 
-function putRoute(estate: Estate): Route {
+function putRoute(estate: Estate, lifecycle: Lifecycle): Route {
   return defineRoute({
     method: 'PUT',
     url: '/masters/:master/minions/:id',
@@ -42,10 +43,11 @@ function putRoute(estate: Estate): Route {
       checkPut(conditions, before, incarnation);
       const registeredBy = before?.registeredBy ?? principal.sub;
       const record = { master, id, collections: body.collections, registeredBy };
+      const facts = await lifecycle.factsOf(master, id);
       const { clock } = await estate.write({
         by: principal.sub,
         mutations: [{ kind: 'minion.put', expect: before?.tick ?? 'absent', record }],
-        events: [minionEvent(before === undefined ? 'minion.registered' : 'minion.updated', record)],
+        events: [minionEvent(before === undefined ? 'minion.registered' : 'minion.updated', record, facts)],
       });
       const view = viewMinion({ ...record, tick: clock.tick }, clock.incarnation);
       if (before !== undefined) return { status: 200, body: view, etag: view.etag };
@@ -133,7 +135,7 @@ function getRoute(estate: Estate): Route {
   });
 }
 
-function deleteRoute(estate: Estate): Route {
+function deleteRoute(estate: Estate, lifecycle: Lifecycle): Route {
   return defineRoute({
     method: 'DELETE',
     url: '/masters/:master/minions/:id',
@@ -141,16 +143,18 @@ function deleteRoute(estate: Estate): Route {
     scope: 'target',
     idempotency: 'ignored',
     response: zNothing,
-    async handle({ principal, params, conditions }) {
+    async handle({ principal, params, conditions, call }) {
       requireIfMatch(conditions);
       const { minion, incarnation } = await findMinion(estate, params.master, params.id);
       await requireOn(principal, 'minion:write', itself(minion.id));
       checkIfMatch(conditions, etagOfMinion(minion, incarnation));
       const { master, id, tick: expect } = minion;
+      const facts = await lifecycle.factsOf(master, id);
+      await lifecycle.beforeDeletion(minion, facts, principal.sub, call);
       await estate.write({
         by: principal.sub,
         mutations: [{ kind: 'minion.delete', master, id, expect }],
-        events: [minionEvent('minion.deleted', minion)],
+        events: [minionEvent('minion.deleted', minion, facts)],
       });
       return { status: 204 };
     },
