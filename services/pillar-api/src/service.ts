@@ -30,6 +30,7 @@ import { type Relay, startRelay } from './relay.ts';
 import { startRetention } from './retention.ts';
 import { allRoutes } from './routes/index.ts';
 import { createLifecycle } from './routes/lifecycle.ts';
+import { createSchemas } from './templates/schemas.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -57,6 +58,7 @@ export async function createPillarApi(
   const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
+  const schemas = stack.use(createSchemas());
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -71,7 +73,7 @@ export async function createPillarApi(
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
   const shared = { estate, kms, bus, oidc, rates: config, idempotency, retention };
-  const routes = allRoutes({ ...shared, lifecycle, requestBudgetMs });
+  const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),

@@ -4,9 +4,11 @@ import { test } from 'node:test';
 import {
   zCollectionCreate,
   zCollectionPatch,
+  zDefaultsPut,
   zDiffQuery,
   zExplainQuery,
   zExportQuery,
+  zForTargetQuery,
   zImportQuery,
   zInventory,
   zMasterCreate,
@@ -24,6 +26,11 @@ import {
   zPillarUpdate,
   zRevocationCreate,
   zScopeRestore,
+  zTaskCreate,
+  zTaskQuery,
+  zTaskStateChange,
+  zTemplateCreate,
+  zTemplateUpdate,
   zTokenCreate,
 } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
@@ -91,6 +98,13 @@ test('the table of fields names every field of the bodies', () => {
     'POST /inventories': zInventory,
     'POST /tokens': zTokenCreate,
     'POST /revocations': zRevocationCreate,
+    'GET /pillars/for-target': zForTargetQuery,
+    'POST /tasks/templates': zTemplateCreate,
+    'PUT /tasks/templates/:tpl_id': zTemplateUpdate,
+    'PUT /tasks/template/:tpl_id/defaults': zDefaultsPut,
+    'POST /tasks': zTaskCreate,
+    'GET /tasks': zTaskQuery,
+    'POST /tasks/:task_id/state': zTaskStateChange,
     'GET /explain': zExplainQuery,
   };
   const told = tableOf('By hand').map((line) =>

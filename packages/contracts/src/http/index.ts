@@ -10,4 +10,5 @@ export * from './pillars.ts';
 export * from './revocations.ts';
 export * from './search.ts';
 export * from './secret-fields.ts';
+export * from './tasks.ts';
 export * from './tokens.ts';

@@ -1,4 +1,5 @@
 import type { Example } from './example.ts';
+import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
 /** The examples of the estate: pillars, collections, masters and minions. */
@@ -207,6 +208,7 @@ const ESTATE: readonly Example[] = [
     status: 200,
     notRun: 'needs a merger beside this service; see test/e2e',
   },
+  ...TASKS,
   {
     route: 'DELETE /masters/:master/minions/:id',
     summary: 'Deletes a minion that has no pillars',

@@ -5,9 +5,11 @@ import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
+import type { Schemas } from '../templates/schemas.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
+import { forTargetRoute } from './for-target.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
@@ -31,6 +33,9 @@ import { revocationRoutes } from './revocations.ts';
 import { scopeRestoreRoute } from './scope-restore.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { taskRoutes } from './tasks.ts';
+import { templateDefaultsRoutes } from './template-defaults.ts';
+import { templateRoutes } from './templates.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whoamiRoute } from './whoami.ts';
 
@@ -43,11 +48,13 @@ export function allRoutes(parts: {
   retention: HistoryRetention;
   oidc: Oidc | undefined;
   rates: RateSettings;
+  schemas: Schemas;
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, retention, oidc, rates, requestBudgetMs, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, retention, oidc, rates, requestBudgetMs, schemas, lifecycle } =
+    parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -61,6 +68,7 @@ export function allRoutes(parts: {
     purgeRoute(estate),
     ...retentionRoutes(retention),
     pillarListRoute(estate),
+    forTargetRoute(estate),
     searchRoute(estate),
     importRoute(estate, kms, requestBudgetMs),
     exportRoute(estate),
@@ -68,6 +76,9 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
+    ...templateRoutes(estate, schemas, idempotency),
+    ...templateDefaultsRoutes(estate, kms, schemas),
+    ...taskRoutes({ estate, kms, schemas, idempotency }),
     ...minionRoutes(estate, lifecycle),
     minionMoveRoute(estate, kms),
     ...inventoryRoutes(estate),

@@ -60,7 +60,7 @@ function moveRoute(estate: Estate, kms: Kms): Route {
     response: zPillarView,
     async handle(input) {
       const pillar = await findMatching(estate, input);
-      const target = await resolveTarget(estate.store, input.body);
+      const target = await resolveTarget(estate.store, input.body, input.principal.sub);
       return answer(await relocate({ estate, kms, ...input }, pillar, { ...target, name: pillar.name }));
     },
   });
