@@ -63,6 +63,19 @@ function sealBytes(kek: Kek, aad: string, plaintext: Uint8Array): Enc {
  * or tag did not fit is not said, and not known
  */
 export function openValue(keys: Keys, aad: string, sealed: Value): Value {
+  return withPlaintext(keys, aad, sealed, parsePlaintext);
+}
+
+/**
+ * Seals what was sealed under one AAD under another, with a DEK of its own and by the key that seals now; byte for byte, whatever form
+ * it was kept in.
+ * @throws ColonnadeError as openValue
+ */
+export function resealValue(keys: Keys, aad: { from: string; to: string }, sealed: Value): Enc {
+  return withPlaintext(keys, aad.from, sealed, (plaintext) => sealBytes(keys.active(), aad.to, plaintext));
+}
+
+function withPlaintext<T>(keys: Keys, aad: string, sealed: Value, use: (plaintext: Buffer) => T): T {
   // Without any key that is the answer, whatever the value looks like.
   keys.active();
   const { kek, ...parts } = readSealed(sealed, keys.find);
@@ -70,7 +83,7 @@ export function openValue(keys: Keys, aad: string, sealed: Value): Value {
   try {
     const plaintext = decrypt(dek, parts.nonce, aad, parts.ciphertext);
     try {
-      return parsePlaintext(plaintext);
+      return use(plaintext);
     } finally {
       plaintext.fill(0);
     }

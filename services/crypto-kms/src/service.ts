@@ -27,6 +27,7 @@ import { createMergerOpenHandler } from './open-for-merger.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { openReaders, type Readers } from './readers.ts';
 import { createRecordQueue } from './record-queue.ts';
+import { checkRoute, resealRoute } from './reseal.ts';
 import { openRevocations } from './revocations.ts';
 import { createSealHandler } from './seal.ts';
 import { openStateDir } from './state-dir.ts';
@@ -126,6 +127,8 @@ function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Eve
     route(kmsSeal, createSealHandler(keys, trail, events)),
     route(kmsOpenForMerger, createMergerOpenHandler({ keys, tokens, limit, trail, events })),
     ...openRoutes(keys, guard),
+    resealRoute(keys, guard, events),
+    checkRoute(keys, trail, events),
     ...keyRoutes(keyring, guard, events),
     ...identityRoutes(tokens, revocations, guard, nowS),
     ...readerRoutes(readers, guard),
