@@ -23,6 +23,7 @@ import { createApp } from './http/app.ts';
 import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
+import { listTouchedRoute } from './list-touched.ts';
 import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
@@ -47,7 +48,8 @@ export async function createPillarApi(
   const kms = createKms(bus);
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
-  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
+  const registration = registerMinionRoute({ estate, kms, lifecycle, auditor, events });
+  stack.use(await serveBus(bus, [registration, listTouchedRoute(store)], events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
   const health = createHealth();
@@ -87,8 +89,8 @@ function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, even
   return startRelay({ store, bus, events, holder: randomUUID(), pollMs, leaseMs });
 }
 
-function serveBus(bus: Bus, route: Route, events: Events) {
-  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, [route]);
+function serveBus(bus: Bus, routes: readonly Route[], events: Events) {
+  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, routes);
 }
 
 function addChecks(health: Health, store: EstateStore, bus: Bus, outboxMaxAgeMs: number): void {

@@ -1,6 +1,7 @@
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';
+export * from './generations.ts';
 export * from './inventories.ts';
 export * from './limits.ts';
 export * from './masters.ts';

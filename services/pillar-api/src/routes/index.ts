@@ -6,6 +6,7 @@ import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { generationRoute } from './generations.ts';
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
@@ -50,5 +51,6 @@ export function allRoutes(parts: {
     whoamiRoute(),
     limitsRoute(rates),
     explainRoute(bus),
+    generationRoute(bus),
   ];
 }
