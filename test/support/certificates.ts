@@ -26,14 +26,14 @@ export async function makeAuthority(dir: string, name: string) {
   ]);
   return {
     ...ca,
-    /** For a server on 127.0.0.1 and localhost, and for a client of this common name. */
-    async issue(commonName: string): Promise<Certificate> {
+    /** For a server on 127.0.0.1 and localhost unless said, and for a client of this common name. */
+    async issue(commonName: string, names = ['IP:127.0.0.1', 'DNS:localhost']): Promise<Certificate> {
       const files = filesOf(dir, `${name}-${commonName}`);
       const [request, extensions] = [`${files.certFile}.csr`, `${files.certFile}.ext`];
       await newKey(files.keyFile);
       await writeFile(
         extensions,
-        'subjectAltName=IP:127.0.0.1,DNS:localhost\nextendedKeyUsage=serverAuth,clientAuth\n',
+        `subjectAltName=${names.join(',')}\nextendedKeyUsage=serverAuth,clientAuth\n`,
       );
       await run('openssl', [
         'req',

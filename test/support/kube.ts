@@ -33,6 +33,8 @@ export type Kube = AsyncDisposable & {
   ): Promise<{ status: number; value: Value }>;
   /** Ends the API server as an operator does; it delivers what its backends hold. */
   stopApiserver(): Promise<void>;
+  /** Another process on the same port, which remembers nothing of what watches were told. */
+  restartApiserver(): Promise<void>;
 };
 
 const READY_LIMIT_MS = 90_000;
@@ -51,20 +53,24 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
   started.use(await startEtcd(programs.etcd, dir, etcdPort as number, peerPort as number));
   const auditLog = path.join(dir, 'audit.log');
   const args = await apiserverFlags(dir, etcdPort as number, port as number, auditLog, options);
-  const apiserver = started.use(
-    await startChild({ command: programs.apiserver, args, logFile: path.join(dir, 'apiserver.log') }),
-  );
+  const launch = () =>
+    startChild({ command: programs.apiserver, args, logFile: path.join(dir, 'apiserver.log') });
+  let apiserver = await launch();
+  started.defer(() => apiserver[Symbol.asyncDispose]());
   const url = `https://127.0.0.1:${port}`;
   const certificate = path.join(dir, 'pki', 'apiserver.crt');
-  const call: Kube['call'] = (method, where, how = {}) => send(`${url}${where}`, certificate, method, how);
-  await waitFor(
-    'the API server',
-    async () => {
-      if (apiserver.exit !== undefined) throw new Error(`it ended: ${await endOfLog(dir)}`);
-      return (await call('GET', '/readyz')).status === 200;
-    },
-    { limitMs: READY_LIMIT_MS, everyMs: 100 },
-  );
+  const call: Kube['call'] = (method, where, how = {}) =>
+    sendToKube(`${url}${where}`, certificate, method, how);
+  const untilReady = () =>
+    waitFor(
+      'the API server',
+      async () => {
+        if (apiserver.exit !== undefined) throw new Error(`it ended: ${await endOfLog(dir)}`);
+        return (await call('GET', '/readyz')).status === 200;
+      },
+      { limitMs: READY_LIMIT_MS, everyMs: 100 },
+    );
+  await untilReady();
   const owned = started.move();
   return {
     url,
@@ -73,6 +79,12 @@ export async function startKube(options: KubeOptions = {}): Promise<Kube> {
     auditLog,
     call,
     stopApiserver: async () => void (await apiserver.stop(60_000)),
+    async restartApiserver() {
+      // With a watch open it would take its minute.
+      await apiserver.stop(1000);
+      apiserver = await launch();
+      await untilReady();
+    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
@@ -142,7 +154,8 @@ async function apiserverFlags(
   ];
 }
 
-async function send(
+/** One request to an API server whose certificate, or its authority, is in a file. */
+export async function sendToKube(
   url: string,
   certificate: string,
   method: string,

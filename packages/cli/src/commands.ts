@@ -11,6 +11,7 @@ import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { explain } from './commands/explain.ts';
 import { history } from './commands/history.ts';
+import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
 import { masterCreate } from './commands/master/create.ts';
@@ -37,11 +38,15 @@ import { pillarUnseal } from './commands/pillar/unseal.ts';
 import { profileDelete } from './commands/profile/delete.ts';
 import { profileList } from './commands/profile/list.ts';
 import { profileUse } from './commands/profile/use.ts';
+import { revocationCreate } from './commands/revocation/create.ts';
+import { revocationDelete } from './commands/revocation/delete.ts';
+import { revocationList } from './commands/revocation/list.ts';
 import { status } from './commands/status.ts';
 import { storeCopy } from './commands/store/copy.ts';
 import { tokenCreate } from './commands/token/create.ts';
 import { tokenDelete } from './commands/token/delete.ts';
 import { tokenList } from './commands/token/list.ts';
+import { whoami } from './commands/whoami.ts';
 import type { Command } from './table/command.ts';
 
 /** Every command there is, in the order of their words; help, completion, README and tests are made from this list. */
@@ -59,6 +64,7 @@ export const COMMANDS: readonly Command[] = [
   completion,
   explain,
   history,
+  limits,
   login,
   logout,
   masterCreate,
@@ -85,9 +91,13 @@ export const COMMANDS: readonly Command[] = [
   profileDelete,
   profileList,
   profileUse,
+  revocationCreate,
+  revocationDelete,
+  revocationList,
   status,
   storeCopy,
   tokenCreate,
   tokenDelete,
   tokenList,
+  whoami,
 ];

@@ -1,19 +1,30 @@
 import { after, before, describe, test } from 'node:test';
-import { stackForTests, type TestStack } from '../../../test/support/stack.ts';
+import { stackForTests } from '../../../test/support/stack.ts';
+import { tempDir } from '../../../test/support/temp.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
-import { bundledCli, type Cli, createMemory, environmentOf, type Memory, MODES, runStep } from './support.ts';
+import {
+  bundledCli,
+  type Cli,
+  createMemory,
+  environmentOf,
+  type Memory,
+  MODES,
+  privateFile,
+  runStep,
+} from './support.ts';
 
 describe('commands on the estate', () => {
-  let stack: TestStack;
+  const owned = new AsyncDisposableStack();
   let cli: Cli;
   before(async () => {
-    stack = await stackForTests();
-    cli = await bundledCli(environmentOf(stack));
+    const dir = owned.use(await tempDir('roles'));
+    const roles = await privateFile(dir.path, 'roles.json', '[{"group":"operators","role":"viewer"}]');
+    // Nobody has to be there: only what an issuer gave is revoked, so one must be configured.
+    const issuer = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_AUDIENCE: 'colonnade', OIDC_ROLES_FILE: roles };
+    const stack = owned.use(await stackForTests({ env: issuer }));
+    cli = owned.use(await bundledCli(environmentOf(stack)));
   });
-  after(async () => {
-    await cli?.[Symbol.asyncDispose]();
-    await stack?.[Symbol.asyncDispose]();
-  });
+  after(() => owned.disposeAsync());
 
   for (const mode of MODES) {
     describe(`in a ${mode}`, () => {

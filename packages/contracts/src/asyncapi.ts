@@ -3,6 +3,7 @@ import { AUDIT_SUBJECTS, zAuditEvent, zAuditEventList } from './audit.ts';
 import { AUDIT_ANCHOR_SUBJECTS, AUDIT_DEAD_SUBJECTS, zAuditAnchor, zDeadLetter } from './audit-sink.ts';
 import { EVENT_TYPES, eventSubject, zCloudEvent } from './events.ts';
 import { ENDPOINTS } from './permissions.ts';
+import { TLS_EVENT_TYPES, tlsEventSubject } from './tls.ts';
 
 type Json = Record<string, unknown>;
 
@@ -23,9 +24,13 @@ export function buildAsyncApi(): Json {
       reply: { messages: [{ $ref: `#/channels/${endpoint.name}/messages/answer` }] },
     };
   }
-  for (const type of EVENT_TYPES) {
+  const events = [
+    ...EVENT_TYPES.map((type) => ({ type, subject: eventSubject(type) })),
+    ...TLS_EVENT_TYPES.map((type) => ({ type, subject: tlsEventSubject(type) })),
+  ];
+  for (const { type, subject } of events) {
     const name = `event-${type}`;
-    channels[name] = channel(eventSubject(type), { event: message(zCloudEvent) });
+    channels[name] = channel(subject, { event: message(zCloudEvent) });
     operations[name] = { action: 'send', channel: { $ref: `#/channels/${name}` } };
   }
   channels.audit = channel(AUDIT_SUBJECTS, {

@@ -8,6 +8,7 @@ export const BUS_USERS = [
   'pillar-merger',
   'crypto-kms',
   'audit-sink',
+  'tls-rotator',
   'hook-runner',
   'operator',
   'provisioner',

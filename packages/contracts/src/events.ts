@@ -23,6 +23,8 @@ export const EVENT_TYPES = [
   'master.registered',
   'master.updated',
   'master.deleted',
+  /** Many pillars at once: their scopes, in parts, and no event for each. */
+  'estate.imported',
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 

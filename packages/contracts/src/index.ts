@@ -18,4 +18,5 @@ export * from './merger.ts';
 export * from './names.ts';
 export * from './permissions.ts';
 export * from './pillarenv.ts';
+export * from './tls.ts';
 export * from './trace.ts';

@@ -12,6 +12,7 @@ import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerCompile, mergerExplain } from './merger.ts';
+import { TLS_EVENTS_SUBJECTS } from './tls.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -80,6 +81,7 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     // How full the stream is, and which stream it is: it trims itself, and asks for no right to do so.
     infoOf(AUDIT_STREAM),
   ],
+  'tls-rotator': [TLS_EVENTS_SUBJECTS, auditSubject('tls-rotator')],
   'hook-runner': [auditSubject('hook-runner'), infoOf(EVENTS_STREAM)],
   // Reading the anchors is what `verify` stands on; they hold hashes, no records.
   operator: [

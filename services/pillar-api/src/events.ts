@@ -43,6 +43,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     bootstrapped(e: { tokenId: string }): void {
       logger.info(e, 'first admin token registered');
     },
+    importsSwept(e: { swept: number }): void {
+      logger.info(e, 'unfinished imports swept');
+    },
     minionRegistered(e: { master: string; minionId: string }): void {
       logger.info(e, 'minion registered on its first request');
     },

@@ -36,11 +36,20 @@ export function createKms(bus: Pick<Bus, 'request'>) {
   }
   return {
     async seal(context: PillarContext, value: Value, call: Call): Promise<Enc> {
-      const { items } = await ask(kmsSeal, { items: [{ context: toWire(context), value }] }, call);
-      const [item] = items;
-      if (item === undefined) throw new ColonnadeError('internal', 'the key service answered with no item');
-      if (!item.ok) throw new ColonnadeError(item.error.code, item.error.message);
-      return item.result;
+      const [sealed] = await this.sealAll([{ context, value }], call);
+      if (sealed === undefined) throw new ColonnadeError('internal', 'the key service answered with no item');
+      return sealed;
+    },
+    /** In the order they were given. @throws ColonnadeError when one of them cannot be sealed */
+    async sealAll(values: readonly { context: PillarContext; value: Value }[], call: Call): Promise<Enc[]> {
+      const asked = values.map(({ context, value }) => ({ context: toWire(context), value }));
+      const { items } = await ask(kmsSeal, { items: asked }, call);
+      if (items.length !== values.length)
+        throw new ColonnadeError('internal', 'the key service answered with another number of items');
+      return items.map((item) => {
+        if (!item.ok) throw new ColonnadeError(item.error.code, item.error.message);
+        return item.result;
+      });
     },
     async open(grant: string, context: PillarContext, enc: Value, call: Call): Promise<Value> {
       return (await ask(kmsOpenForApi, { grant, context: toWire(context), enc }, call)).value;

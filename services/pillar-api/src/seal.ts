@@ -34,7 +34,7 @@ export async function sealForStore(
 }
 
 /** Here it is the client's value that does not open, not one that was kept. */
-function asValueFault(thrown: unknown): unknown {
+export function asValueFault(thrown: unknown): unknown {
   if (!(thrown instanceof ColonnadeError)) return thrown;
   if (!['decrypt_failed', 'kid_unknown', 'value_invalid', 'bad_request'].includes(thrown.code)) return thrown;
   const why =

@@ -16,6 +16,7 @@ import { createDenialLimit } from './auth/denial-limit.ts';
 import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
+import { startSweeping } from './bulk/sweep.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -44,6 +45,7 @@ export async function createPillarApi(
   await registerBootstrapToken(store, config.bootstrapTokenFile, events);
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
+  stack.use(startSweeping(store, events));
   const estate = createEstate(store, relay.wake);
   const kms = createKms(bus);
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
@@ -64,7 +66,9 @@ export async function createPillarApi(
     }),
   );
   const idempotency = createIdempotency(store, kms);
-  const routes = allRoutes({ estate, kms, bus, oidc, rates: config, idempotency, lifecycle });
+  const { requestBudgetMs } = config;
+  const shared = { estate, kms, bus, oidc, rates: config, idempotency };
+  const routes = allRoutes({ ...shared, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),

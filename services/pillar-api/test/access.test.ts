@@ -21,6 +21,10 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'DELETE /pillars/:pid': ['editor', 'admin'],
   'GET /pillars/:pid/versions': ROLES,
   'POST /pillars/list': ROLES,
+  'POST /pillars/search': ROLES,
+  'POST /import': ['editor', 'admin'],
+  // Without `secrets=omit`, as the test asks.
+  'GET /export': ['secret-reader', 'admin'],
   'POST /pillars/:pid/reveal': ['secret-reader', 'admin'],
   'POST /pillars/:pid/seal': ['editor', 'admin'],
   'POST /pillars/:pid/unseal': ['admin'],

@@ -1,6 +1,7 @@
 import type { ParsedEvent, Query } from '@colonnade/audit-log';
 import { usageError } from '../exit-codes.ts';
 import type { OptionSpec } from '../table/command.ts';
+import { TIME_OPTIONS, timeOf } from './time.ts';
 
 /** Which records; the names are those of an audit.k8s.io/v1 Event. */
 export const QUERY_OPTIONS = {
@@ -10,8 +11,7 @@ export const QUERY_OPTIONS = {
   namespace: { value: 'NAME', help: 'its namespace: target type or collection' },
   name: { value: 'NAME', help: 'the object' },
   'audit-id': { value: 'ID', help: 'of one request, as the answer’s Audit-ID names it' },
-  since: { value: 'TIME', help: 'not before: RFC 3339, or a span such as 90m, 12h, 7d' },
-  until: { value: 'TIME', help: 'not after' },
+  ...TIME_OPTIONS,
 } satisfies Record<string, OptionSpec>;
 
 export const LOG_OPTION = {
@@ -35,16 +35,6 @@ export function logPath(options: { log: string | undefined }, env: NodeJS.Proces
   throw usageError(
     'which audit log: give --log FILE, or set COLONNADE_AUDIT_LOG; it is on the host of audit-sink',
   );
-}
-
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
-function timeOf(option: string, text: string | undefined, nowMs: number): string | undefined {
-  if (text === undefined) return undefined;
-  const [, count, unit] = /^(\d{1,6})([smhd])$/u.exec(text) ?? [];
-  const ms = count === undefined ? Date.parse(text) : nowMs - Number(count) * (UNIT_MS[unit ?? ''] ?? 0);
-  if (!Number.isNaN(ms)) return new Date(ms).toISOString();
-  throw usageError(`--${option}: "${text}" is no time such as 2026-01-31T12:00:00Z or 12h`);
 }
 
 /** A record in one line for a person. */

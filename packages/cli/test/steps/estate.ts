@@ -67,10 +67,31 @@ export const ESTATE_STEPS: readonly Step[] = [
   { command: 'collection delete', args: (m) => [m.own('east'), ...yesIn(m)], types: YES, shows: /-east/ },
   {
     command: 'token create',
-    args: (m) => [m.own('ann'), '--role', 'viewer', '--role', 'editor', '--expires-in', '3600'],
+    args: (m) => [
+      m.own('ann'),
+      '--role',
+      'viewer',
+      '--scope',
+      'editor:collections=shop;name_prefixes=app_,web_',
+    ],
     shows: /sub +\w+-ann[\s\S]*token +col_/,
     keep: { token: 'id' },
   },
-  { command: 'token list', args: () => [], shows: /USER +ROLES[\s\S]*-ann +viewer, editor/, reads: true },
+  { command: 'token list', args: () => [], shows: /USER +ROLES[\s\S]*-ann +viewer/, reads: true },
   { command: 'token delete', args: (m) => [m.kept.token ?? '', ...yesIn(m)], types: YES, shows: /id/ },
+  { command: 'whoami', args: () => [], shows: /bootstrap-admin/, reads: true },
+  { command: 'limits', args: () => [], shows: /valueBytes +262144/, reads: true },
+  {
+    command: 'revocation create',
+    args: (m) => ['--user', m.own('eve')],
+    shows: /sub +\w+-eve/,
+    keep: { revocation: 'id' },
+  },
+  { command: 'revocation list', args: () => [], shows: /USER[\s\S]*-eve/, reads: true },
+  {
+    command: 'revocation delete',
+    args: (m) => [m.kept.revocation ?? '', ...yesIn(m)],
+    types: YES,
+    shows: /id/,
+  },
 ];

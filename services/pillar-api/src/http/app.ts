@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { AuditPlugin } from '@colonnade/audit';
-import { type Call, ColonnadeError, type ErrorCode, LIMITS, startCall } from '@colonnade/contracts';
+import {
+  BULK_MEDIA_TYPES,
+  type Call,
+  ColonnadeError,
+  type ErrorCode,
+  LIMITS,
+  startCall,
+} from '@colonnade/contracts';
 import type { OpsRoute } from '@colonnade/service-kit';
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { type Authenticator, authenticate, type Principal } from '../auth/authenticate.ts';
@@ -11,9 +18,11 @@ import type { Events } from '../events.ts';
 import { isJsonBody, parseBody } from './body.ts';
 import { limitDenials } from './deny.ts';
 import { fromHttpError } from './foreign-errors.ts';
+import { limitArrival } from './limit-arrival.ts';
 import { writeProblem } from './problem.ts';
 import { limitRate, type Rates } from './rates.ts';
 import type { Method, Route, Scope } from './route.ts';
+import { acceptStreams } from './streamed-route.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,6 +39,8 @@ declare module 'fastify' {
     permission?: Permission | 'anonymous';
     /** Absent: only who has the permission for the whole estate. */
     scope?: Scope;
+    /** Media types of a body that is read as it arrives. */
+    accepts?: readonly string[] | undefined;
   }
 }
 
@@ -57,7 +68,8 @@ export function createApp(options: AppOptions): FastifyInstance {
     exposeHeadRoutes: true,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: 30_000,
+    // Of a body that is read as it arrives only its silence is limited: see limitArrival.
+    requestTimeout: 0,
     trustProxy: options.trustedProxies ?? false,
     routerOptions: { maxParamLength: 1024 },
     http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
@@ -66,6 +78,7 @@ export function createApp(options: AppOptions): FastifyInstance {
     clientErrorHandler: answerBrokenRequest,
   });
   acceptJsonOnly(app);
+  acceptStreams(app, Object.values(BULK_MEDIA_TYPES));
   addHooks(app, options);
   app.setErrorHandler(
     options.audit.errorHandler((error, request, reply) =>
@@ -86,6 +99,7 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('denial', undefined);
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('problemCode', undefined);
+  limitArrival(app, breakOff);
   app.addHook('onRequest', (request) => identify(options, request));
   // Before the record begins: what is over the rate leaves none, or it could fill the stream that records go to.
   app.addHook('onRequest', async (request, reply) => {
@@ -158,11 +172,11 @@ function authorise(request: FastifyRequest): void {
 }
 
 function registerRoute(app: FastifyInstance, route: Route): void {
-  const { method, url, permission, scope, audit } = route;
+  const { method, url, permission, scope, audit, accepts } = route;
   app.route({
     method,
     url,
-    config: { permission, scope, audit },
+    config: { permission, scope, audit, accepts },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
       return route.run(request, reply, request.principal, request.call);
@@ -213,6 +227,11 @@ function sendError(
   request.problemCode = error.code;
   if (error.code === 'internal') events.faulted({ requestId: request.id, error: thrown });
   void reply.send(writeProblem(reply, error, request.id));
+}
+
+/** A body that does not arrive: the same answer as Node's own limit gives. */
+function breakOff(socket: Socket): void {
+  answerBrokenRequest(Object.assign(new Error(), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket);
 }
 
 /** What is not even HTTP: answered by hand in the same shape, and the connection is closed. */

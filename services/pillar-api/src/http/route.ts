@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { RouteAudit } from '@colonnade/audit';
 import { type Call, ColonnadeError, encodeText, LIMITS, zNothing } from '@colonnade/contracts';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -54,6 +55,8 @@ export type Route = Pick<
   'method' | 'url' | 'permission' | 'scope'
 > & {
   audit: RouteAudit;
+  /** Media types of a body that the route reads as it arrives; see `defineStreamedRoute`. */
+  accepts?: readonly string[] | undefined;
   /** For the OpenAPI document. */
   docs: {
     query: z.ZodType;
@@ -63,7 +66,12 @@ export type Route = Pick<
     /** Of an answer that is no problem. */
     mediaType: string;
   };
-  run: (request: FastifyRequest, reply: FastifyReply, principal: Principal, call: Call) => Promise<string>;
+  run: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    principal: Principal,
+    call: Call,
+  ) => Promise<string | Readable>;
 };
 
 const zAnyParams = z.record(z.string(), z.string());

@@ -75,7 +75,7 @@ function operationOf(route: Route): Json {
     summary: example?.summary ?? nameOf(route),
     description: describe(route, idempotency),
     ...(parameters.length === 0 ? {} : { parameters }),
-    ...requestBodyOf(body, example),
+    ...(route.accepts === undefined ? requestBodyOf(body, example) : streamOf(route.accepts)),
     responses: {
       [String(example?.status ?? '2XX')]: answerOf(response, mediaType, example),
       default: {
@@ -128,6 +128,12 @@ function requestBodyOf(body: z.ZodType, example: Example | undefined): Json {
   const required = !body.safeParse(undefined).success;
   const sample = example?.body === undefined ? {} : { example: example.body };
   return { requestBody: { required, content: { 'application/json': { schema, ...sample } } } };
+}
+
+/** A body that is read as it arrives: text, whose records the README describes. */
+function streamOf(mediaTypes: readonly string[]): Json {
+  const content = mediaTypes.map((mediaType) => [mediaType, { schema: { type: 'string' } }]);
+  return { requestBody: { required: true, content: Object.fromEntries(content) } };
 }
 
 function answerOf(response: z.ZodType, mediaType: string, example: Example | undefined): Json {

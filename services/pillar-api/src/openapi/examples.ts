@@ -51,6 +51,26 @@ const ESTATE: readonly Example[] = [
     status: 200,
   },
   {
+    route: 'POST /pillars/search',
+    summary: 'Pillars across all scopes, by name, value, who and when; pages; secrets masked',
+    body: { name_prefix: 'mo', value: 'good', limit: 10 },
+    status: 200,
+  },
+  {
+    route: 'POST /import',
+    summary: 'Many records, all or nothing; `dry_run` shows what it would do',
+    query: { dry_run: 'true' },
+    status: 200,
+    notRun: 'its body is no JSON',
+  },
+  {
+    route: 'GET /export',
+    summary: 'The estate of one moment, as YAML documents or JSON lines',
+    query: { format: 'json' },
+    status: 200,
+    notRun: 'its answer is no JSON',
+  },
+  {
     route: 'POST /pillars/:pid/purge-history',
     summary: "Empties the values of a pillar's past versions, for good",
     params: { pid: '$motd' },

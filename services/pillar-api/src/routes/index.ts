@@ -6,7 +6,9 @@ import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
+import { exportRoute } from './export.ts';
 import { generationRoute } from './generations.ts';
+import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
@@ -19,6 +21,7 @@ import { pillarRoutes } from './pillars.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
 import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
+import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whoamiRoute } from './whoami.ts';
@@ -31,15 +34,20 @@ export function allRoutes(parts: {
   idempotency: Idempotency;
   oidc: Oidc | undefined;
   rates: RateSettings;
+  /** For each call of another service that a long request makes, milliseconds. */
+  requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
     pillarVersionsRoute(estate),
     purgeHistoryRoute(estate),
     pillarListRoute(estate),
+    searchRoute(estate),
+    importRoute(estate, kms, requestBudgetMs),
+    exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),

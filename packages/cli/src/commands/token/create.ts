@@ -1,4 +1,6 @@
 import { ROLES } from '@colonnade/contracts';
+import type { ValueObject } from '@colonnade/value';
+import { usageError } from '../../exit-codes.ts';
 import { checkFolder, saveCredentials } from '../../shared/credentials.ts';
 import { countOf } from '../../shared/pages.ts';
 import { allFields, asObject, show, textOf } from '../../shared/view.ts';
@@ -11,17 +13,27 @@ export const tokenCreate = defineCommand({
   args: { user: { help: 'whose it is: the name on every record' } },
   options: {
     role: { value: 'ROLE', repeat: true, choices: ROLES, help: `${ROLES.join(', ')}; several times` },
+    scope: {
+      value: 'SCOPE',
+      repeat: true,
+      help: 'a role for a part: ROLE:tgt_types=…;collections=…;name_prefixes=…, lists with commas; several times',
+    },
     'expires-in': { value: 'SECONDS', help: 'how long it lives (default: until it is deleted)' },
     save: { value: 'DIR', help: 'write it to the file "token" there, mode 0600, and do not show it' },
   },
   examples: [
     ['token create ann --role editor --role secret-reader --expires-in 86400', 'two roles, for a day'],
+    [
+      'token create bot --scope "editor:collections=shop,web;name_prefixes=app_"',
+      'a role for a part of the estate',
+    ],
     ['token create backup --role viewer --save backup-token', 'into a file'],
   ],
   async run(session, { args, options }) {
-    const { role, save, 'expires-in': expires } = options;
+    const { role, scope, save, 'expires-in': expires } = options;
     const body = {
       ...{ sub: args.user, roles: [...role] },
+      ...(scope.length === 0 ? {} : { scoped_roles: scope.map(readScope) }),
       ...(expires === undefined ? {} : { expires_in_s: BigInt(countOf('expires-in', expires)) }),
     };
     const api = session.api();
@@ -37,3 +49,15 @@ export const tokenCreate = defineCommand({
     await show(session, rest, allFields);
   },
 });
+
+const SCOPES = ['tgt_types', 'collections', 'name_prefixes'];
+
+/** @throws ColonnadeError `misconfigured` */
+function readScope(text: string): ValueObject {
+  const [, role = '', rest = ''] = /^([a-z-]+):(.+)$/u.exec(text) ?? [];
+  const parts = rest.split(';').map((part) => /^([a-z_]+)=(.+)$/u.exec(part) ?? []);
+  if (role === '' || parts.some(([, name]) => name === undefined || !SCOPES.includes(name))) {
+    throw usageError(`--scope: "${text}" is not ROLE:NAME=A,B;… with names of ${SCOPES.join(', ')}`);
+  }
+  return { role, ...Object.fromEntries(parts.map(([, name = '', list = '']) => [name, list.split(',')])) };
+}

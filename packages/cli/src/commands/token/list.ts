@@ -6,7 +6,8 @@ const COLUMNS = [
   column('ID', 'id'),
   column('USER', 'sub'),
   column('ROLES', 'roles'),
-  column('CREATED', 'created_at'),
+  column('FOR A PART', 'scoped_roles'),
+  column('LAST USED', 'last_used_at'),
   column('EXPIRES', 'expires_at'),
 ];
 

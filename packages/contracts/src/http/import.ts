@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { int, zValue } from '../codec.ts';
+import { zCollectionId, zMasterId, zMinionId, zUserSub } from '../names.ts';
+import { zCollectionName } from './collections.ts';
+import { zMasterUpdate, zMinionPut } from './masters.ts';
+import { zPillarCreate } from './pillars.ts';
+import { secretField, secretIfMarked } from './secret-fields.ts';
+
+/** Media types of an import and an export: a stream of YAML documents, or of JSON texts, one to a line. */
+export const BULK_MEDIA_TYPES = { yaml: 'application/yaml', json: 'application/x-ndjson' } as const;
+
+/** The first record of an export; an import may begin with one. */
+export const zEstateRecord = z.strictObject({
+  kind: z.literal('estate'),
+  version: int({ min: 1, max: 1 }),
+  /** Of the moment that was exported; for people. */
+  clock: int().optional(),
+  incarnation: z.string().max(64).optional(),
+});
+
+export const zCollectionRecord = z.strictObject({
+  kind: z.literal('collection'),
+  id: zCollectionId,
+  name: zCollectionName,
+  parent_id: zCollectionId.nullable().optional(),
+  owner: zUserSub.optional(),
+});
+
+/** Without its tokens, which are nowhere to be had. */
+export const zMasterRecord = z.strictObject({
+  kind: z.literal('master'),
+  id: zMasterId,
+  ...zMasterUpdate.partial().shape,
+});
+
+export const zMinionRecord = z.strictObject({
+  kind: z.literal('minion'),
+  master: zMasterId,
+  id: zMinionId,
+  ...zMinionPut.partial().shape,
+});
+
+/** As in `POST /pillars`. A secret is plain and is sealed on its way in, or comes as it was exported, `$enc`. */
+export const zPillarRecord = zPillarCreate.omit({ created_by: true }).extend({ kind: z.literal('pillar') });
+
+/** One record of an import or an export. What it names is in the estate, or stands before it. */
+export const zBulkRecord = z.discriminatedUnion(
+  'kind',
+  [zEstateRecord, zCollectionRecord, zMasterRecord, zMinionRecord, zPillarRecord],
+  'kind: must be estate, collection, master, minion or pillar',
+);
+export type BulkRecord = z.infer<typeof zBulkRecord>;
+
+const zFlag = z.enum(['true', 'false'], 'must be true or false');
+
+/** `POST /import` */
+export const zImportQuery = z.strictObject({
+  dry_run: zFlag.optional(),
+  /** Of a dry run: refused (412) unless exactly those changes are to be made. */
+  confirm: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/u, 'is not from a dry run')
+    .optional(),
+  /** A secret that is there gets the value in the file, sealed anew; otherwise that is refused. */
+  replace_secrets: zFlag.optional(),
+  /** The media type says it too; when both are there they must agree. */
+  format: z.enum(['yaml', 'json']).optional(),
+});
+
+const zCounts = z.strictObject({ created: int(), updated: int(), unchanged: int() });
+
+/** What an import does, or would do. */
+export const zImportReport = z.strictObject({
+  dry_run: z.boolean(),
+  /** Nothing of the file is refused. */
+  acceptable: z.boolean(),
+  /** Names exactly these changes on exactly this state of what they touch. */
+  confirm: z.string(),
+  /** Of the estate: compared with; of a real import: made by it. */
+  clock: int(),
+  counts: z.strictObject({ collections: zCounts, masters: zCounts, minions: zCounts, pillars: zCounts }),
+  /** The first changes, in the order of the file. Of secrets no value is shown. */
+  diff: z.array(
+    z.strictObject({
+      line: int(),
+      kind: z.enum(['collection', 'master', 'minion', 'pillar']),
+      op: z.enum(['create', 'update']),
+      /** `scope name` of a pillar, the id of the others. */
+      key: z.string(),
+      is_secret: z.boolean().optional(),
+      before: secretField(zValue, secretIfMarked).optional(),
+      after: secretField(zValue, secretIfMarked).optional(),
+    }),
+  ),
+  diff_more: z.boolean(),
+  /** Of a dry run: what is refused, the first hundred. */
+  problems: z.array(
+    z.strictObject({ line: int(), code: z.string(), field: z.string().optional(), detail: z.string() }),
+  ),
+});
+export type ImportReport = z.output<typeof zImportReport>;
+
+/** `GET /export` */
+export const zExportQuery = z.strictObject({
+  format: z.enum(['yaml', 'json']).optional(),
+  /** `sealed`: as they are stored, for which the caller must be allowed to reveal; `omit`: left out. */
+  secrets: z.enum(['sealed', 'omit']).optional(),
+});

@@ -1,0 +1,122 @@
+import {
+  type BulkRecord,
+  encodeTree,
+  minionEnv,
+  parseEnv,
+  ROOT_TGT_ID,
+  zBulkRecord,
+} from '@colonnade/contracts';
+import type { EstateView, PillarRecord } from '@colonnade/estate-store';
+import { canonicalText, fromPlain, type Value, type ValueObject, valueToYaml } from '@colonnade/value';
+import type { BulkFormat } from '../http/streamed-route.ts';
+
+/** Characters of a chunk handed on; a record is never cut. */
+const CHUNK_CHARS = 64 * 1024;
+
+/**
+ * The estate as text, record by record: collections with parents first, masters without tokens, minions, then pillars in the
+ * order of their target, name and environment. The same estate gives the same text. Pillars of tasks and of task
+ * templates, and those of records no import can make (adopted ones in plain environments), are left out.
+ */
+export async function* exportEstate(
+  view: EstateView,
+  { format, secrets }: { format: BulkFormat; secrets: 'sealed' | 'omit' },
+): AsyncGenerator<string> {
+  const write = format === 'yaml' ? asYaml : asLine;
+  let chunk = '';
+  for await (const record of recordsOf(view, secrets)) {
+    chunk += write(record);
+    if (chunk.length < CHUNK_CHARS) continue;
+    yield chunk;
+    chunk = '';
+  }
+  if (chunk !== '') yield chunk;
+}
+
+async function* recordsOf(view: EstateView, secrets: 'sealed' | 'omit'): AsyncGenerator<BulkRecord> {
+  const { tick: clock, incarnation } = view.clock;
+  yield { kind: 'estate', version: 1, clock, incarnation };
+  yield* collectionsOf(view);
+  for await (const page of view.pages('masters')) {
+    for (const { id, envs, onUnknownMinion } of page) {
+      yield { kind: 'master', id, envs: [...envs], on_unknown_minion: onUnknownMinion };
+    }
+  }
+  for await (const page of view.pages('minions')) {
+    for (const { master, id, collections } of page) {
+      yield { kind: 'minion', master, id, collections: [...collections] };
+    }
+  }
+  for await (const page of view.pages('pillars')) {
+    for (const pillar of page) {
+      const target = targetOf(pillar);
+      if (target === undefined || (pillar.isSecret && secrets === 'omit')) continue;
+      const { name, value, isSecret } = pillar;
+      yield { kind: 'pillar', ...target, name, ...(isSecret ? { is_secret: true } : {}), value };
+    }
+  }
+}
+
+/** By levels, since an import wants parents first; within a level by id. The tree is small: it is held. */
+async function* collectionsOf(view: EstateView): AsyncGenerator<BulkRecord> {
+  const all = [];
+  for await (const page of view.pages('collections')) all.push(...page);
+  const byParent = Map.groupBy(all, ({ parentId }) => parentId);
+  for (let level = byParent.get(undefined) ?? []; level.length > 0; ) {
+    for (const { id, name, parentId, owner } of level) {
+      yield {
+        kind: 'collection',
+        id,
+        name,
+        ...(parentId === undefined ? { owner } : { parent_id: parentId }),
+      };
+    }
+    level = level.flatMap(({ id }) => byParent.get(id) ?? []);
+  }
+}
+
+type Target = Pick<
+  Extract<BulkRecord, { kind: 'pillar' }>,
+  'tgt_type' | 'minion_id' | 'master' | 'collection_id'
+>;
+
+function targetOf({ tgtType, tgtId, pillarenv }: PillarRecord): Target | undefined {
+  const env = parseEnv(pillarenv);
+  if (tgtType === 'root')
+    return tgtId === ROOT_TGT_ID && pillarenv === 'base' ? { tgt_type: 'root' } : undefined;
+  if (tgtType === 'collection') return { tgt_type: 'collection', collection_id: tgtId };
+  if (tgtType !== 'minion' || env.kind !== 'minion') return undefined;
+  const { master } = env;
+  return pillarenv === minionEnv(tgtId, master)
+    ? { tgt_type: 'minion', master, minion_id: tgtId }
+    : undefined;
+}
+
+function asLine(record: BulkRecord): string {
+  return `${canonicalText(treeOf(record))}\n`;
+}
+
+/** Keys of records in their own order, which reads better; keys of values as the store has them, sorted. */
+function asYaml(record: BulkRecord): string {
+  const tree = treeOf(record) as ValueObject;
+  const ordered = Object.setPrototypeOf({}, null) as ValueObject;
+  for (const key of Object.keys(record)) if (tree[key] !== undefined) ordered[key] = sorted(tree[key]);
+  return `---\n${valueToYaml(ordered)}`;
+}
+
+function sorted(value: Value): Value {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const keys = Object.keys(value).sort();
+  return Object.setPrototypeOf(
+    Object.fromEntries(keys.map((key) => [key, sorted(value[key] as Value)])),
+    null,
+  ) as ValueObject;
+}
+
+/** Values are not encoded: they are trees already, and what was kept in earlier days is not held to today's limits. */
+function treeOf(record: BulkRecord): Value {
+  if (record.kind !== 'pillar') return encodeTree(zBulkRecord, record);
+  const { value, ...rest } = record;
+  return Object.assign(fromPlain(rest) as ValueObject, { value });
+}

@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto';
+import { type BulkRecord, ColonnadeError, isSaltControlName, type PillarContext } from '@colonnade/contracts';
+import type { EstateStore, ImportChange } from '@colonnade/estate-store';
+import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
+import type { Principal } from '../auth/authenticate.ts';
+import { type Permission, requirePermission } from '../auth/permissions.ts';
+import { checkOpenValue, isSealedValue } from '../pillar-value.ts';
+import { resolveTarget } from '../target.ts';
+import type { Lookup } from './lookup.ts';
+
+export type Kind = Exclude<BulkRecord['kind'], 'estate'>;
+
+/** What one record comes to. `seal`: its value is still plain and belongs to a secret; `verify`: it came sealed. */
+export type Planned = {
+  kind: Kind;
+  /** What people know it by. */
+  key: string;
+  change: ImportChange | undefined;
+  /** The pillarenv of a pillar. */
+  scope?: string;
+  isSecret?: boolean;
+  before?: Value;
+  after?: Value;
+  seal?: PillarContext;
+  verify?: PillarContext;
+};
+
+/** A planned record and the line in which it begins. */
+export type Step = { line: number; planned: Planned };
+
+type Planning = {
+  principal: Principal;
+  store: Pick<EstateStore, 'findPillar'>;
+  lookup: Lookup;
+  replaceSecrets: boolean;
+};
+type Of<K extends Kind> = Extract<BulkRecord, { kind: K }>;
+
+/**
+ * Compares one record with the estate, as it will be with the records before it. Nothing is written.
+ * @throws ColonnadeError what is wrong with this record, or not allowed to this caller
+ */
+export async function planRecord(
+  planning: Planning,
+  record: Exclude<BulkRecord, { kind: 'estate' }>,
+): Promise<Planned> {
+  switch (record.kind) {
+    case 'collection':
+      return planCollection(planning, record);
+    case 'master':
+      return planMaster(planning, record);
+    case 'minion':
+      return planMinion(planning, record);
+    case 'pillar':
+      return planPillar(planning, record);
+  }
+}
+
+async function planCollection({ principal, lookup }: Planning, asked: Of<'collection'>): Promise<Planned> {
+  const { id, name } = asked;
+  const parentId = asked.parent_id ?? undefined;
+  const parent = parentId === undefined ? undefined : await lookup.getCollection(parentId);
+  if (parentId !== undefined && parent === undefined) {
+    throw refuse('parent_id', 'no such collection; it must be in the estate, or stand before in the file');
+  }
+  const found = await lookup.getCollection(id);
+  const owner = asked.owner ?? parent?.owner ?? found?.owner ?? principal.sub;
+  if (parent !== undefined && owner !== parent.owner)
+    throw refuse('owner', 'of a child is that of its parent');
+  if (found !== undefined && found.owner !== owner) throw refuse('owner', 'is not changed by an import');
+  const record = { id, name, parentId, owner };
+  const isSame = found !== undefined && found.name === name && found.parentId === parentId;
+  const planned = {
+    kind: 'collection',
+    key: id,
+    ...shown(found && collectionOf(found), collectionOf(record)),
+  } as const;
+  if (isSame) return { ...planned, change: undefined };
+  may(principal, 'collection:write');
+  if (found === undefined && owner !== principal.sub) may(principal, 'collection:assign-owner');
+  return { ...planned, change: { kind: 'collection.put', expect: found?.tick ?? 'absent', record } };
+}
+
+function collectionOf({
+  name,
+  parentId,
+  owner,
+}: {
+  name: string;
+  parentId: string | undefined;
+  owner: string;
+}) {
+  return { name, parent_id: parentId ?? null, owner };
+}
+
+async function planMaster({ principal, lookup }: Planning, asked: Of<'master'>): Promise<Planned> {
+  const { id } = asked;
+  const found = await lookup.getMaster(id);
+  const envs = asked.envs ?? found?.envs ?? [];
+  const onUnknownMinion = asked.on_unknown_minion ?? found?.onUnknownMinion ?? 'register';
+  const record = { id, envs, onUnknownMinion, tokenIds: found?.tokenIds ?? [] };
+  const view = (of: Pick<typeof record, 'envs' | 'onUnknownMinion'>) => ({
+    envs: [...of.envs],
+    on_unknown_minion: of.onUnknownMinion,
+  });
+  const planned = { kind: 'master', key: id, ...shown(found && view(found), view(record)) } as const;
+  if (isUnchanged(planned)) return { ...planned, change: undefined };
+  may(principal, 'master:write');
+  return { ...planned, change: { kind: 'master.put', expect: found?.tick ?? 'absent', record } };
+}
+
+async function planMinion({ principal, lookup }: Planning, asked: Of<'minion'>): Promise<Planned> {
+  const { master, id } = asked;
+  if ((await lookup.getMaster(master)) === undefined) {
+    throw new ColonnadeError('unknown_master', 'master: no such master', { field: 'master' });
+  }
+  const found = await lookup.getMinion(master, id);
+  const collections = asked.collections ?? found?.collections ?? [];
+  for (const [index, collection] of collections.entries()) {
+    if ((await lookup.getCollection(collection)) !== undefined) continue;
+    throw refuse(`collections.${index}`, 'no such collection');
+  }
+  const record = { master, id, collections, registeredBy: found?.registeredBy ?? principal.sub };
+  const view = (of: { collections: readonly string[] }) => ({ collections: [...of.collections] });
+  const planned = {
+    kind: 'minion',
+    key: `${master}/${id}`,
+    ...shown(found && view(found), view(record)),
+  } as const;
+  if (isUnchanged(planned)) return { ...planned, change: undefined };
+  may(principal, 'minion:write');
+  return { ...planned, change: { kind: 'minion.put', expect: found?.tick ?? 'absent', record } };
+}
+
+async function planPillar(planning: Planning, asked: Of<'pillar'>): Promise<Planned> {
+  const { principal, store, lookup } = planning;
+  const target = await resolveTarget(lookup, asked);
+  const context = { ...target, name: asked.name };
+  const isSecret = asked.is_secret ?? false;
+  const isSealed = isSecret && isSealedValue(asked.value);
+  if (!isSealed) checkOpenValue(asked.value);
+  const found = await store.findPillar(target.tgtType, target.tgtId, asked.name, target.pillarenv);
+  const key = `${target.pillarenv} ${asked.name}`;
+  const planned: Planned = { kind: 'pillar', key, scope: target.pillarenv, isSecret, change: undefined };
+  if (found !== undefined) checkSecrecy(planning, found, { isSecret, isSealed, value: asked.value });
+  if (found !== undefined && valuesEqual(found.value, asked.value)) return planned;
+  may(principal, 'pillar:write');
+  mayName(principal, asked.name);
+  if (isSealed) may(principal, 'secret:reveal');
+  const sealing = isSealed ? { verify: context } : isSecret ? { seal: context } : {};
+  const values = isSecret
+    ? {}
+    : { after: asked.value, ...(found === undefined ? {} : { before: found.value }) };
+  const written = { value: asked.value, isSecret };
+  const change: ImportChange =
+    found === undefined
+      ? { kind: 'pillar.create', record: { pid: randomUUID(), ...context, ...written } }
+      : { kind: 'pillar.update', pid: found.pid, expectTick: found.tick, ...written };
+  return { ...planned, ...values, ...sealing, change };
+}
+
+/** Secret ↔ plain changes only by the endpoints for it; a secret's value only where the caller says so. */
+function checkSecrecy(
+  { replaceSecrets }: Planning,
+  found: { isSecret: boolean; value: Value },
+  asked: { isSecret: boolean; isSealed: boolean; value: Value },
+): void {
+  if (found.isSecret !== asked.isSecret) {
+    const now = found.isSecret ? 'a secret' : 'plain';
+    throw refuse('is_secret', `it is ${now} in the estate; seal and unseal are endpoints of their own`);
+  }
+  if (!found.isSecret || replaceSecrets || (asked.isSealed && valuesEqual(found.value, asked.value))) return;
+  const why = 'value: the secret is there already; leave it out, or allow replace_secrets';
+  throw new ColonnadeError('secret_immutable', why, { field: 'value' });
+}
+
+/** A plan as one line, for its fingerprint: which change, on which state. Of secrets nothing can be guessed from it. */
+export function fingerprintOf({ change, kind, key, isSecret, after }: Planned): Value {
+  if (change === undefined) return fromPlain([kind, key]);
+  const expect = 'expectTick' in change ? change.expectTick : 'expect' in change ? change.expect : 'absent';
+  return [...(fromPlain([kind, key, String(expect), isSecret ?? false]) as Value[]), after ?? null];
+}
+
+/** Whose twin stands before it in the file. */
+export function identityOf(planned: Planned): string {
+  return `${planned.kind} ${planned.key}`;
+}
+
+function shown(before: object | undefined, after: object): { before?: Value; after: Value } {
+  return { ...(before === undefined ? {} : { before: fromPlain(before) }), after: fromPlain(after) };
+}
+
+function isUnchanged({ before, after }: { before?: Value; after: Value }): boolean {
+  return before !== undefined && valuesEqual(before, after);
+}
+
+function may({ access }: Principal, permission: Permission): void {
+  requirePermission(access.whole, permission);
+}
+
+function mayName(principal: Principal, name: string): void {
+  if (isSaltControlName(name)) may(principal, 'pillar:salt-control');
+}
+
+function refuse(field: string, why: string): ColonnadeError {
+  return new ColonnadeError('unprocessable', `${field}: ${why}`, { field });
+}
+
+/** What is wrong with the record in this line. */
+export function atLine(line: number, thrown: unknown): unknown {
+  if (!(thrown instanceof ColonnadeError)) return thrown;
+  const { code, message, field } = thrown;
+  // In a body that was read whole this would be its syntax; of a stream the records before it were fine.
+  const refused = code === 'bad_request' ? 'unprocessable' : code;
+  const options = field === undefined ? { cause: thrown } : { field, cause: thrown };
+  return new ColonnadeError(refused, `the record in line ${line}: ${message}; nothing was imported`, options);
+}

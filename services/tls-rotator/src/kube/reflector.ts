@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ColonnadeError } from '@colonnade/contracts';
+import { backoffMs } from '../rules/backoff.ts';
+import { type KubeClient, type KubeStatus, kubeError } from './client.ts';
+import type { KubeList, KubeObject } from './objects.ts';
+
+export type ReflectorOptions<T> = {
+  path: string;
+  /** Of one named object of every namespace: `metadata.name=ingress-tls`. */
+  fieldSelector?: string;
+  /** What is kept of an object; what is not kept is not in memory. */
+  keep: (object: KubeObject) => T;
+  /** An object appeared, changed or went. */
+  onChange: (key: string) => void;
+  /** Everything is listed anew after so long, with jitter. */
+  relistMs: number;
+  /** A watch that says nothing for so long, not even a bookmark, is taken for dead. */
+  silenceMs: number;
+  watcher: ReflectorWatcher;
+};
+
+export type ReflectorWatcher = {
+  relisted(path: string): void;
+  watchSilent(path: string): void;
+  watchFailed(path: string, error: ColonnadeError): void;
+};
+
+/** A copy of some objects of the API server, kept up to date. Keys are `namespace/name`, or the name alone. */
+export type Reflector<T> = AsyncDisposable & {
+  get(key: string): T | undefined;
+  entries(): IterableIterator<[string, T]>;
+  /** Resolves once everything has been listed for the first time. */
+  synced: Promise<void>;
+  isSynced(): boolean;
+  /** Takes an object that an answer of the API server showed, before the watch tells of it. */
+  note(object: KubeObject): void;
+};
+
+function keyOf({ metadata }: KubeObject): string {
+  return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
+}
+
+const PAGE = '500';
+const WATCH_SECONDS = 290;
+
+/** Lists and watches until disposed. A 429 just after a CRD was made, a 410, a broken connection: it goes on. */
+export function startReflector<T>(client: KubeClient, options: ReflectorOptions<T>): Reflector<T> {
+  const store = new Map<string, T>();
+  const stopped = new AbortController();
+  const first = Promise.withResolvers<void>();
+  let synced = false;
+  const put = (object: KubeObject) => {
+    store.set(keyOf(object), options.keep(object));
+    options.onChange(keyOf(object));
+  };
+  const drop = (key: string) => {
+    if (store.delete(key)) options.onChange(key);
+  };
+  const replace = (objects: readonly KubeObject[]) => {
+    const keys = new Set(objects.map(keyOf));
+    for (const object of objects) put(object);
+    for (const key of [...store.keys()]) if (!keys.has(key)) drop(key);
+    synced = true;
+    first.resolve();
+  };
+  const done = run(client, options, { put, drop, replace }, stopped.signal);
+  return {
+    get: (key) => store.get(key),
+    entries: () => store.entries(),
+    synced: first.promise,
+    isSynced: () => synced,
+    note: put,
+    async [Symbol.asyncDispose]() {
+      stopped.abort();
+      await done;
+    },
+  };
+}
+
+type Sink = {
+  put(object: KubeObject): void;
+  drop(key: string): void;
+  replace(objects: readonly KubeObject[]): void;
+};
+
+async function run<T>(
+  client: KubeClient,
+  options: ReflectorOptions<T>,
+  sink: Sink,
+  stop: AbortSignal,
+): Promise<void> {
+  for (let failures = 0; !stop.aborted; ) {
+    try {
+      const { version, objects } = await listAll(client, options, stop);
+      sink.replace(objects);
+      options.watcher.relisted(options.path);
+      failures = 0;
+      await watchFrom(client, options, sink, version, stop);
+    } catch (thrown) {
+      if (stop.aborted) return;
+      failures += 1;
+      const error =
+        thrown instanceof ColonnadeError
+          ? thrown
+          : new ColonnadeError('internal', 'a watch failed', { cause: thrown });
+      // Gone: the list comes again at once.
+      if (error.code === 'expired') continue;
+      options.watcher.watchFailed(options.path, error);
+      await sleep(backoffMs(failures, { firstMs: 200, maxMs: 30_000 }), undefined, { signal: stop }).catch(
+        () => undefined,
+      );
+    }
+  }
+}
+
+async function listAll<T>(
+  client: KubeClient,
+  { path, fieldSelector }: ReflectorOptions<T>,
+  signal: AbortSignal,
+): Promise<{ version: string; objects: readonly KubeObject[] }> {
+  const objects: KubeObject[] = [];
+  const query: Record<string, string> = {
+    limit: PAGE,
+    ...(fieldSelector === undefined ? {} : { fieldSelector }),
+  };
+  for (;;) {
+    const page = await client.request<KubeList<KubeObject>>('GET', path, { query, signal });
+    objects.push(...page.items);
+    if (!page.metadata.continue) return { version: page.metadata.resourceVersion, objects };
+    query.continue = page.metadata.continue;
+  }
+}
+
+type WatchEvent = {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  object: KubeObject & KubeStatus;
+};
+
+/** Watches, over and over, until the next list is due. */
+async function watchFrom<T>(
+  client: KubeClient,
+  options: ReflectorOptions<T>,
+  sink: Sink,
+  from: string,
+  stop: AbortSignal,
+): Promise<void> {
+  const relistAt = performance.now() + options.relistMs * (0.9 + Math.random() / 5);
+  let version = from;
+  const onEvent = ({ type, object }: WatchEvent) => {
+    if (type === 'ERROR') throw kubeError(`watch ${options.path}`, object.code ?? 500, object);
+    version = object.metadata.resourceVersion;
+    if (type === 'DELETED') sink.drop(keyOf(object));
+    else if (type !== 'BOOKMARK') sink.put(object);
+  };
+  while (!stop.aborted && performance.now() < relistAt) {
+    const ended = await watchOnce(client, options, { version, onEvent, untilMs: relistAt }, stop);
+    if (ended !== 'silent') continue;
+    options.watcher.watchSilent(options.path);
+    return;
+  }
+}
+
+/** One connection. @returns why it ended; what was said last stands in the caller's `version` */
+async function watchOnce<T>(
+  client: KubeClient,
+  { path, fieldSelector, silenceMs }: ReflectorOptions<T>,
+  { version, onEvent, untilMs }: { version: string; onEvent: (event: WatchEvent) => void; untilMs: number },
+  stop: AbortSignal,
+): Promise<'ended' | 'silent'> {
+  const give = new AbortController();
+  let lastMs = performance.now();
+  let silent = false;
+  let fault: unknown;
+  const timer = setInterval(
+    () => {
+      const now = performance.now();
+      silent = now - lastMs >= silenceMs;
+      if (silent || now >= untilMs) give.abort();
+    },
+    Math.max(10, Math.min(silenceMs / 4, 1000)),
+  );
+  try {
+    const query = {
+      resourceVersion: version,
+      allowWatchBookmarks: 'true',
+      timeoutSeconds: String(WATCH_SECONDS),
+      ...(fieldSelector === undefined ? {} : { fieldSelector }),
+    };
+    const onLine = (line: string) => {
+      lastMs = performance.now();
+      try {
+        onEvent(JSON.parse(line) as WatchEvent);
+      } catch (thrown) {
+        fault = thrown;
+        give.abort();
+      }
+    };
+    await client.watch(path, query, onLine, AbortSignal.any([stop, give.signal]));
+  } catch (thrown) {
+    if (fault !== undefined) throw fault;
+    if (!give.signal.aborted && !stop.aborted) throw thrown;
+  } finally {
+    clearInterval(timer);
+  }
+  if (fault !== undefined) throw fault;
+  return silent ? 'silent' : 'ended';
+}

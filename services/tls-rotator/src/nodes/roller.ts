@@ -1,0 +1,40 @@
+import type { Source } from '../source.ts';
+import type { IngressTls, OidcSpec } from '../spec.ts';
+import type { NodeStatus, Status } from '../status.ts';
+
+export type RollJob = {
+  ingress: IngressTls;
+  oidc: OidcSpec;
+  /** Undefined: there is none that may be written; what was begun is finished all the same. */
+  source: Source | undefined;
+  /** Since when every Secret holds this source, milliseconds since 1970. */
+  servedSinceMs: number | undefined;
+  /** No node is begun: paused, or on its way out. */
+  finishOnly: boolean;
+  status: Status;
+  /** Told while a node is worked on; must not throw. */
+  onProgress: (result: RollResult) => Promise<void>;
+};
+
+export type RollResult = {
+  /** `done`: every node trusts the source and runs with it. */
+  state: 'done' | 'working' | 'stopped';
+  reason: string;
+  message: string;
+  nodes: readonly NodeStatus[];
+  stopped?: NonNullable<Status['stopped']>;
+  /** Something is begun and not finished. */
+  unfinished: boolean;
+  /** Look again after so long, milliseconds. */
+  againMs?: number;
+};
+
+/** Brings nodes to what they have to trust, one after the other. */
+export type NodeRoller = AsyncDisposable & {
+  /**
+   * Looks at every node and works on one, until that one is finished or has to wait. Once the API server of a node is
+   * on its way down nothing but the node itself is asked: the cluster's API may be the one that is away.
+   */
+  roll(job: RollJob): Promise<RollResult>;
+  forget(uid: string): void;
+};

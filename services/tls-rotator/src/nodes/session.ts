@@ -1,0 +1,67 @@
+import { NO_FILE, type NodeFacts } from '../rules/node-facts.ts';
+import type { OidcSpec } from '../spec.ts';
+import type { NodeAddress } from './find-nodes.ts';
+import { type NodePaths, parseLook, runHelper, type Verb } from './helper.ts';
+import { isReady, type ReadyProbe } from './ready.ts';
+import { connectSsh, type Ssh, type SshTarget } from './ssh.ts';
+
+/** How the nodes of one IngressTLS are reached in one pass. */
+export type Access = {
+  ssh: Omit<SshTarget, 'host'>;
+  paths: NodePaths;
+  probe: ReadyProbe;
+};
+
+/** A node that we talk to. The connection is kept, and made again when it has gone. */
+export type NodeSession = AsyncDisposable & {
+  node: NodeAddress;
+  /** @throws ColonnadeError of `connectSsh` and `runHelper` */
+  look(access: Access): Promise<NodeFacts>;
+  readCa(access: Access): Promise<string>;
+  ready(access: Access): Promise<boolean>;
+  run(access: Access, step: { verb: Verb; args?: readonly string[]; input?: string }): Promise<void>;
+};
+
+export function pathsOf({ restart, destCAPath, writeKey }: OidcSpec): NodePaths {
+  return {
+    manifest: restart.manifestPath,
+    ca: destCAPath,
+    key: writeKey.enabled ? writeKey.path : undefined,
+  };
+}
+
+export function createNodeSession(node: NodeAddress): NodeSession {
+  let ssh: Ssh | undefined;
+  let sign = '';
+  const connected = async (access: Access): Promise<Ssh> => {
+    // Another key or other pins: whoever was let in by the old ones is not kept.
+    const now = JSON.stringify(access.ssh);
+    if (ssh?.isOpen() && sign === now) return ssh;
+    await ssh?.[Symbol.asyncDispose]();
+    ssh = await connectSsh({ ...access.ssh, host: node.address });
+    sign = now;
+    return ssh;
+  };
+  const helper = async (access: Access, step: { verb: Verb; args?: readonly string[]; input?: string }) =>
+    runHelper(await connected(access), access.paths, { ...step, user: access.ssh.user });
+  return {
+    node,
+    look: async (access) => parseLook(await helper(access, { verb: 'look' })),
+    readCa: (access) => helper(access, { verb: 'read-ca' }),
+    async ready(access) {
+      try {
+        return await isReady(await connected(access), access.probe);
+      } catch {
+        return false;
+      }
+    },
+    run: async (access, step) => void (await helper(access, step)),
+    async [Symbol.asyncDispose]() {
+      await ssh?.[Symbol.asyncDispose]();
+    },
+  };
+}
+
+export function hashOnNode(facts: NodeFacts): string {
+  return facts.ca?.hash ?? NO_FILE;
+}

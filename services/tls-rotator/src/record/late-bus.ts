@@ -1,0 +1,56 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Bus, connectBus } from '@colonnade/bus';
+import { ColonnadeError, startCall } from '@colonnade/contracts';
+import type { Logger } from '@colonnade/service-kit';
+import type { SpoolItem } from './spool.ts';
+
+export type LateBus = AsyncDisposable & {
+  /** @throws ColonnadeError `bus_unavailable`: not connected, or not stored */
+  publish(item: SpoolItem): Promise<void>;
+  isConnected(): boolean;
+};
+
+type Access = { servers: string; password: string; caFile: string | undefined };
+const RETRY_MS = 1000;
+const PUBLISH_BUDGET_MS = 5000;
+
+/** A connection to NATS that may come later: nothing of a rotation waits for it. */
+export function connectLate({ servers, password, caFile }: Access, logger: Logger): LateBus {
+  const stopped = new AbortController();
+  let bus: Bus | undefined;
+  const connecting = (async () => {
+    for (let tries = 0; !stopped.signal.aborted && bus === undefined; tries += 1) {
+      const tls = caFile === undefined ? {} : { tls: { caFile } };
+      const options = {
+        servers,
+        user: 'tls-rotator',
+        password,
+        name: 'tls-rotator',
+        logger,
+        ...tls,
+      } as const;
+      bus = await connectBus(options).catch((thrown) => {
+        if (tries === 0) logger.warn({ err: thrown }, 'NATS is away: records and events are kept');
+        return undefined;
+      });
+      if (bus === undefined)
+        await sleep(RETRY_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
+    }
+  })();
+  return {
+    isConnected: () => bus?.isConnected() === true,
+    async publish({ subject, msgId, payload }) {
+      if (bus?.isConnected() !== true) throw new ColonnadeError('bus_unavailable', 'not connected to NATS');
+      // It may have been stored by a try whose acknowledgement was lost.
+      await bus.publishDurable(
+        { subject, msgId, payload, allowDuplicate: true },
+        startCall(PUBLISH_BUDGET_MS),
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      stopped.abort();
+      await connecting;
+      await bus?.[Symbol.asyncDispose]();
+    },
+  };
+}

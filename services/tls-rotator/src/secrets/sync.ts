@@ -1,0 +1,160 @@
+import type { KubeClient } from '../kube/client.ts';
+import type { Secret } from '../kube/objects.ts';
+import { type Contest, isContested, NO_CONTEST, noteFight } from '../rules/contest.ts';
+import type { Selection } from '../rules/namespaces.ts';
+import { dataHash, type TargetData, type TargetView } from './target.ts';
+import { type WriteResult, writeTarget } from './write-target.ts';
+
+export type Counts = {
+  updated: number;
+  unchanged: number;
+  created: number;
+  missing: number;
+  failed: number;
+  contested: number;
+  conflict: number;
+};
+export type Failure = { namespace: string; reason: string };
+export type SyncResult = {
+  counts: Counts;
+  /** The first few. */
+  failures: readonly Failure[];
+  /** When a contested target may be tried again, milliseconds since 1970. */
+  retryAtMs: number | undefined;
+  written: readonly { namespace: string; outcome: 'updated' | 'created' }[];
+};
+
+export type SyncJob = {
+  /** UID of the IngressTLS. */
+  owner: string;
+  secretName: string;
+  createIfMissing: boolean;
+  data: TargetData;
+  selection: Selection;
+  /** Whose the target is: another's are left alone. */
+  isOurs: (namespace: string) => boolean;
+  targets: { get(namespace: string): TargetView | undefined; note(secret: Secret): void };
+};
+
+export type SyncWatcher = {
+  /** Seed 004: logged at v=3, which is `debug` here. */
+  targetMissing(facts: { namespace: string; secretName: string }): void;
+  targetWritten(facts: { namespace: string; secretName: string; outcome: 'updated' | 'created' }): void;
+  targetFailed(facts: { namespace: string; secretName: string; reason: string }): void;
+  targetContested(facts: { namespace: string; secretName: string; untilMs: number }): void;
+};
+
+const SHOWN_FAILURES = 20;
+
+/** What is remembered between two passes of one IngressTLS. */
+type Memory = { contest: Contest; written: string | undefined };
+
+export type SecretSync = {
+  run(job: SyncJob): Promise<SyncResult>;
+  /** Forgets an IngressTLS that is gone. */
+  forget(owner: string): void;
+};
+
+/** Brings every target of an IngressTLS to the source's fields, a few at a time. */
+export function createSecretSync(client: KubeClient, watcher: SyncWatcher, writers: number): SecretSync {
+  const memories = new Map<string, Map<string, Memory>>();
+  return {
+    forget: (owner) => void memories.delete(owner),
+    async run(job) {
+      const memory = memories.get(job.owner) ?? new Map<string, Memory>();
+      memories.set(job.owner, memory);
+      const tally = createTally(job);
+      const wanted = dataHash(job.data);
+      const queue = job.selection.targets.values();
+      const work = async () => {
+        for (const namespace of queue)
+          await syncOne(client, job, { namespace, wanted, memory, tally, watcher });
+      };
+      const ends = await Promise.allSettled(Array.from({ length: writers }, work));
+      for (const end of ends) if (end.status === 'rejected') throw end.reason;
+      const targets = new Set(job.selection.targets);
+      for (const namespace of memory.keys()) if (!targets.has(namespace)) memory.delete(namespace);
+      return tally.result();
+    },
+  };
+}
+
+type One = {
+  namespace: string;
+  wanted: string;
+  memory: Map<string, Memory>;
+  tally: Tally;
+  watcher: SyncWatcher;
+};
+
+async function syncOne(client: KubeClient, job: SyncJob, one: One): Promise<void> {
+  const { namespace, wanted, memory, tally, watcher } = one;
+  const { secretName } = job;
+  if (!job.isOurs(namespace)) return tally.conflict(namespace);
+  const seen = job.targets.get(namespace);
+  const mine = memory.get(namespace) ?? { contest: NO_CONTEST, written: undefined };
+  memory.set(namespace, mine);
+  if (seen?.hash === wanted) {
+    mine.written = wanted;
+    return tally.add(namespace, { outcome: 'unchanged' });
+  }
+  // A new source is no part of the fight.
+  if (mine.written === wanted && isContested(mine.contest, Date.now()))
+    return tally.contested(namespace, mine.contest.backOffUntilMs);
+  const { createIfMissing, data, owner } = job;
+  const result = await writeTarget(client, { namespace, secretName, data, seen, createIfMissing, owner });
+  tally.add(namespace, result);
+  if (result.outcome === 'missing') watcher.targetMissing({ namespace, secretName });
+  if (result.outcome === 'failed') watcher.targetFailed({ namespace, secretName, reason: result.reason });
+  if (result.outcome !== 'updated' && result.outcome !== 'created') return;
+  job.targets.note(result.secret);
+  watcher.targetWritten({ namespace, secretName, outcome: result.outcome });
+  // It had our content already, and the source has not changed: somebody else did.
+  if (mine.written === wanted) {
+    mine.contest = noteFight(mine.contest, Date.now());
+    const { backOffUntilMs } = mine.contest;
+    if (isContested(mine.contest, Date.now()))
+      watcher.targetContested({ namespace, secretName, untilMs: backOffUntilMs });
+  }
+  mine.written = wanted;
+}
+
+type Tally = ReturnType<typeof createTally>;
+
+function createTally({ selection }: SyncJob) {
+  const counts: Counts = {
+    updated: 0,
+    unchanged: 0,
+    created: 0,
+    missing: 0,
+    failed: 0,
+    contested: 0,
+    conflict: 0,
+  };
+  const failures: Failure[] = [];
+  const written: { namespace: string; outcome: 'updated' | 'created' }[] = [];
+  let retryAtMs: number | undefined;
+  // A namespace that is named and not there has no Secret either.
+  counts.missing += selection.absent.length;
+  const fail = (namespace: string, reason: string) => {
+    if (failures.length < SHOWN_FAILURES) failures.push({ namespace, reason });
+  };
+  return {
+    add(namespace: string, result: WriteResult) {
+      counts[result.outcome] += 1;
+      if (result.outcome === 'failed') fail(namespace, result.reason);
+      if (result.outcome === 'updated' || result.outcome === 'created')
+        written.push({ namespace, outcome: result.outcome });
+    },
+    contested(namespace: string, untilMs: number) {
+      counts.contested += 1;
+      retryAtMs = Math.min(retryAtMs ?? untilMs, untilMs);
+      fail(namespace, 'contested: somebody else keeps changing it');
+    },
+    conflict(namespace: string) {
+      counts.conflict += 1;
+      fail(namespace, 'another IngressTLS, made earlier, has this Secret');
+    },
+    result: (): SyncResult => ({ counts, failures, retryAtMs, written }),
+  };
+}
