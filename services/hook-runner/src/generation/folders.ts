@@ -2,7 +2,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { PolicyFolders } from '../policy-folders.ts';
 
-export const POLICY_FILE = 'pillar.json';
+const POLICY_FILE = 'pillar.json';
 
 /** Writes the next policies of a minion, beside those in force; what a generation that was cut short has left goes. */
 export async function writeNext({ next }: PolicyFolders, text: string): Promise<void> {

@@ -23,7 +23,7 @@ async function replaceFile(file: string, text: string): Promise<void> {
 }
 
 /** One word of bash, whatever the text holds. */
-export function quoteForBash(text: string): string {
+function quoteForBash(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }
 
