@@ -115,7 +115,13 @@ describe(`faults of seed ${seed}`, { skip }, () => {
 test('a record that is not in the audit log, one that is there twice, and a hole in the journal are found out', async () => {
   await using dir = await tempDir('faults');
   const log = path.join(dir.path, 'audit.log');
-  const line = JSON.stringify({ auditID: 'a', stage: 'RequestReceived', user: { username: 'admin' } });
+  const stageTimestamp = '2026-01-31T12:00:00.000000Z';
+  const line = JSON.stringify({
+    auditID: 'a',
+    stage: 'RequestReceived',
+    user: { username: 'admin' },
+    stageTimestamp,
+  });
   await writeFile(log, `${line}\n${line}\n`);
   const history = createHistory();
   for (const auditId of ['a', 'b'])

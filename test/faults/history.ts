@@ -51,6 +51,8 @@ export type History = {
   /** Answers that were errors, by code: a master's, and those of HTTP. */
   refusals: Map<string, number>;
   violations: Violation[];
+  /** When NATS was ended, milliseconds since 1970. */
+  natsEndedAtMs: number[];
   /** Which secret a pid holds, where an answer showed it. */
   secretOf: Map<string, ValueId>;
   /** Every pid any answer named, with its register. */
@@ -64,6 +66,7 @@ export function createHistory(): History {
     recorded: [],
     refusals: new Map(),
     violations: [],
+    natsEndedAtMs: [],
     secretOf: new Map(),
     keyOf: new Map(),
   };

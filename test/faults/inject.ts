@@ -28,6 +28,7 @@ async function carryOutOne({ kind, target, ms }: Fault, system: System, history:
     await delay(ms);
     return await part.kill('SIGCONT');
   }
+  if (target === 'nats') history.natsEndedAtMs.push(Date.now());
   if (kind === 'kill') {
     await part.kill('SIGKILL');
     await delay(ms);

@@ -23,6 +23,12 @@ export const EVENT_TYPES = [
   'master.registered',
   'master.updated',
   'master.deleted',
+  'template.created',
+  'template.updated',
+  'template.deleted',
+  'task.created',
+  'task.state_changed',
+  'task.deleted',
   /** Many pillars at once: their scopes, in parts, and no event for each. */
   'estate.imported',
 ] as const;

@@ -36,6 +36,14 @@ export function collectionTarget(collectionId: string, owner: string): ResolvedT
   return { tgtType: 'collection', tgtId: collectionId, pillarenv: collectionEnv(collectionId, owner) };
 }
 
+export function taskTarget(taskId: string): ResolvedTarget {
+  return { tgtType: 'task', tgtId: taskId, pillarenv: taskEnv(taskId) };
+}
+
+export function taskTemplateTarget(templateId: string, userSub: string): ResolvedTarget {
+  return { tgtType: 'task_tpl', tgtId: templateId, pillarenv: taskTemplateEnv(templateId, userSub) };
+}
+
 export type ParsedEnv =
   | { kind: 'collection'; collectionId: string; userSub: string | undefined }
   | { kind: 'task'; taskId: string }

@@ -38,7 +38,7 @@ export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
         userAgent: caller,
         ...(objectRef === undefined ? {} : { objectRef }),
       }),
-    later: (span, outcome, call) => queue.add(() => span.completeBatched(outcome), call),
+    later: (span, outcome, call) => queue.add(() => span.completeInTheEnd(outcome), call),
   };
 }
 

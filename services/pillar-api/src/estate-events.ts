@@ -5,6 +5,8 @@ import type {
   MinionRecord,
   OutboxDraft,
   PillarRecord,
+  TaskRecord,
+  TemplateRecord,
 } from '@colonnade/estate-store';
 import { fromPlain } from '@colonnade/value';
 
@@ -75,4 +77,21 @@ function factsData({ hostname, os, ips, agent_type, roles }: InventoryFacts) {
     agent_type: agent_type ?? '',
     roles: roles ?? [],
   };
+}
+
+export function templateEvent(
+  type: Part<'created' | 'updated' | 'deleted', 'template'>,
+  { id, name }: Pick<TemplateRecord, 'id' | 'name'>,
+): OutboxDraft {
+  return { type, subject: `/tasks/templates/${encodeURIComponent(id)}`, data: fromPlain({ id, name }) };
+}
+
+export function taskEvent(
+  type: Part<'created' | 'state_changed' | 'deleted', 'task'>,
+  task: Pick<TaskRecord, 'id' | 'templateId' | 'state' | 'minions' | 'collections'>,
+): OutboxDraft {
+  const { id, templateId, state, minions, collections } = task;
+  const targets = { minions: minions.map((one) => ({ master: one.master, minion_id: one.id })) };
+  const data = { id, tpl_id: templateId, state, ...targets, collections: [...collections] };
+  return { type, subject: `/tasks/${encodeURIComponent(id)}`, data: fromPlain(data) };
 }

@@ -17,6 +17,7 @@ import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import { startSweeping } from './bulk/sweep.ts';
+import { createChanges } from './changes/changes.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -30,6 +31,7 @@ import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { allRoutes } from './routes/index.ts';
 import { createLifecycle } from './routes/lifecycle.ts';
+import { createSchemas } from './templates/schemas.ts';
 
 const SERVICE = { name: 'pillar-api', version: '0.1.0', description: 'Owns the estate; HTTP' } as const;
 
@@ -46,7 +48,11 @@ export async function createPillarApi(
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
   stack.use(startSweeping(store, events));
-  const estate = createEstate(store, relay.wake);
+  const changes = createChanges({ store, pollMs: config.changesPollMs, failed: events.changesFailed });
+  const estate = createEstate(store, () => {
+    relay.wake();
+    changes.wake();
+  });
   const kms = createKms(bus);
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
@@ -54,6 +60,7 @@ export async function createPillarApi(
   stack.use(await serveBus(bus, [registration, listTouchedRoute(store)], events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
+  const schemas = stack.use(createSchemas());
   const health = createHealth();
   addChecks(health, store, bus, config.outboxMaxAgeMs);
   const denials = stack.use(
@@ -67,8 +74,8 @@ export async function createPillarApi(
   );
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
-  const shared = { estate, kms, bus, oidc, rates: config, idempotency };
-  const routes = allRoutes({ ...shared, lifecycle, requestBudgetMs });
+  const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency };
+  const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
@@ -82,6 +89,8 @@ export async function createPillarApi(
     requestBudgetMs: config.requestBudgetMs,
   });
   stack.defer(() => app.close());
+  // Before the app: it waits for open answers to end.
+  stack.use(changes);
   const url = await app.listen({ host: config.httpHost, port: config.httpPort });
   stack.defer(() => health.setDraining());
   const owned = stack.move();

@@ -7,12 +7,14 @@ const estate = {
   getMaster: async (id: string) => (id === 'm1' ? ({ id } as never) : undefined),
   getMinion: async (master: string, id: string) =>
     master === 'm1' && id === 'web-1' ? ({ id } as never) : undefined,
+  getTask: async (id: string) => (id === 'k1' ? ({ id } as never) : undefined),
+  getTemplate: async (id: string) => (id === 't1' ? ({ id } as never) : undefined),
   getCollection: async (id: string) => (id === 'c1' ? ({ id, owner: 'ann' } as never) : undefined),
 };
 type Asked = Parameters<typeof resolveTarget>[1];
 
 const refusedFor = (asked: Asked, code: string, field: string) =>
-  assert.rejects(resolveTarget(estate, asked), (thrown) => {
+  assert.rejects(resolveTarget(estate, asked, 'ann'), (thrown) => {
     assert.ok(thrown instanceof ColonnadeError);
     assert.deepEqual([thrown.code, thrown.field], [code, field]);
     return true;
@@ -21,15 +23,18 @@ const refusedFor = (asked: Asked, code: string, field: string) =>
 describe('seed 000, _resolve_target', () => {
   test('the canonical form of each target', async () => {
     const root = { tgtType: 'root', tgtId: 'root', pillarenv: 'base' };
-    assert.deepEqual(await resolveTarget(estate, { tgt_type: 'root' }), root);
-    assert.deepEqual(await resolveTarget(estate, { tgt_type: 'root', tgt_id: 'root' }), root);
+    assert.deepEqual(await resolveTarget(estate, { tgt_type: 'root' }, 'ann'), root);
+    assert.deepEqual(await resolveTarget(estate, { tgt_type: 'root', tgt_id: 'root' }, 'ann'), root);
     const minion = { tgtType: 'minion', tgtId: 'web-1', pillarenv: 'minion_id:web-1;master:m1' };
     for (const id of [{ minion_id: 'web-1' }, { tgt_id: 'web-1' }, { minion_id: 'web-1', tgt_id: 'web-1' }]) {
-      assert.deepEqual(await resolveTarget(estate, { tgt_type: 'minion', master: 'm1', ...id }), minion);
+      assert.deepEqual(
+        await resolveTarget(estate, { tgt_type: 'minion', master: 'm1', ...id }, 'ann'),
+        minion,
+      );
     }
     const collection = { tgtType: 'collection', tgtId: 'c1', pillarenv: 'collection:c1;user:ann' };
     for (const id of [{ collection_id: 'c1' }, { tgt_id: 'c1' }]) {
-      assert.deepEqual(await resolveTarget(estate, { tgt_type: 'collection', ...id }), collection);
+      assert.deepEqual(await resolveTarget(estate, { tgt_type: 'collection', ...id }, 'ann'), collection);
     }
   });
 
@@ -59,8 +64,11 @@ describe('seed 000, _resolve_target', () => {
       'unprocessable',
       'master',
     );
-    await refusedFor({ tgt_type: 'task', tgt_id: 't1' }, 'unprocessable', 'tgt_type');
-    await refusedFor({ tgt_type: 'task_tpl', tgt_id: 't1' }, 'unprocessable', 'tgt_type');
+    for (const tgt_type of ['task', 'task_tpl'] as const) {
+      await refusedFor({ tgt_type, tgt_id: 'nope' }, 'unprocessable', 'tgt_id');
+      await refusedFor({ tgt_type }, 'unprocessable', 'tgt_id');
+      await refusedFor({ tgt_type, tgt_id: 'k1', master: 'm1' }, 'unprocessable', 'master');
+    }
   });
 
   test('a pillarenv the client sends changes nothing', async () => {
@@ -70,6 +78,6 @@ describe('seed 000, _resolve_target', () => {
       value: null,
       pillarenv: 'collection:c1',
     });
-    assert.equal((await resolveTarget(estate, asked)).pillarenv, 'base');
+    assert.equal((await resolveTarget(estate, asked, 'ann')).pillarenv, 'base');
   });
 });

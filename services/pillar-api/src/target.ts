@@ -6,20 +6,23 @@ import {
   type ResolvedTarget,
   ROOT_TGT_ID,
   rootTarget,
+  taskTarget,
+  taskTemplateTarget,
   zCollectionId,
   zMinionId,
 } from '@colonnade/contracts';
 import type { EstateStore } from '@colonnade/estate-store';
 
 type Asked = Pick<PillarCreate, 'tgt_type' | 'tgt_id' | 'minion_id' | 'master' | 'collection_id'>;
-type Lookup = Pick<EstateStore, 'getMaster' | 'getMinion' | 'getCollection'>;
+type Lookup = Pick<EstateStore, 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate'>;
 
 /**
  * Seed 000, `_resolve_target`: tgt_id and pillarenv come from what the target is in the estate, whatever the client
  * sent as pillarenv. A target that is not in the estate is refused.
+ * @param user whose defaults those of a template are
  * @throws ColonnadeError `unprocessable` | `unknown_master` | `unknown_minion`
  */
-export async function resolveTarget(estate: Lookup, asked: Asked): Promise<ResolvedTarget> {
+export async function resolveTarget(estate: Lookup, asked: Asked, user: string): Promise<ResolvedTarget> {
   switch (asked.tgt_type) {
     case 'root':
       return resolveRoot(asked);
@@ -28,12 +31,9 @@ export async function resolveTarget(estate: Lookup, asked: Asked): Promise<Resol
     case 'collection':
       return resolveCollection(estate, asked);
     case 'task':
+      return taskTarget(await requireTgtId(asked, 'task', (id) => estate.getTask(id)));
     case 'task_tpl':
-      // A further case here is all that tasks need: the rest of the API takes any resolved target.
-      throw refuse(
-        'tgt_type',
-        'pillars of tasks and task templates come with the tasks, which are not there yet',
-      );
+      return taskTemplateTarget(await requireTgtId(asked, 'template', (id) => estate.getTemplate(id)), user);
   }
 }
 
@@ -65,6 +65,18 @@ async function resolveCollection(estate: Lookup, asked: Asked): Promise<Resolved
   const collection = await estate.getCollection(id);
   if (collection === undefined) throw refuse('collection_id', 'no such collection');
   return collectionTarget(id, collection.owner);
+}
+
+async function requireTgtId(
+  asked: Asked,
+  what: string,
+  find: (id: string) => Promise<object | undefined>,
+): Promise<string> {
+  refuseFields(asked, ['minion_id', 'master', 'collection_id']);
+  const id = asked.tgt_id;
+  if (id === undefined) throw refuse('tgt_id', `a ${asked.tgt_type} pillar needs it`);
+  if ((await find(id)) === undefined) throw refuse('tgt_id', `no such ${what}`);
+  return id;
 }
 
 /** The id under its own name or as tgt_id; both only when they say the same. */

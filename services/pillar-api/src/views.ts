@@ -2,10 +2,13 @@ import {
   collectionEnv,
   type PillarView,
   SECRET_MASK,
+  taskEnv,
   type zCollectionView,
   type zMasterView,
   type zMinionView,
   type zRevocationView,
+  type zTaskView,
+  type zTemplateView,
   type zTokenView,
 } from '@colonnade/contracts';
 import type {
@@ -14,7 +17,10 @@ import type {
   MasterRecord,
   MinionRecord,
   PillarRecord,
+  TaskRecord,
+  TemplateRecord,
 } from '@colonnade/estate-store';
+import { isEndState } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
 import { kindOf } from './auth/revocations.ts';
@@ -111,4 +117,37 @@ function viewOptionalTime(epochMs: number | undefined): string | null {
 
 export function viewTime(epochMs: number): string {
   return new Date(epochMs).toISOString();
+}
+
+export function viewTemplate(template: TemplateRecord, incarnation: string): z.output<typeof zTemplateView> {
+  const { id, name, schema, tick } = template;
+  return { id, name, schema, ...viewWritten(template), clock: tick, etag: etagOf(id, incarnation, tick) };
+}
+
+/** @param nowMs decides whether it is live */
+export function viewTask(task: TaskRecord, incarnation: string, nowMs: number): z.output<typeof zTaskView> {
+  const { id, state, expiresAtMs, endedAtMs, tick } = task;
+  return {
+    ...{ id, tpl_id: task.templateId, state },
+    live: !isEndState(state) && (expiresAtMs === undefined || expiresAtMs > nowMs),
+    minions: task.minions.map((minion) => ({ master: minion.master, minion_id: minion.id })),
+    collections: [...task.collections],
+    pillarenv: taskEnv(id),
+    ...viewWritten(task),
+    expires_at: expiresAtMs === undefined ? null : viewTime(expiresAtMs),
+    ended_at: endedAtMs === undefined ? null : viewTime(endedAtMs),
+    clock: tick,
+    etag: etagOf(id, incarnation, tick),
+  };
+}
+
+function viewWritten(
+  record: Pick<TemplateRecord, 'createdBy' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs'>,
+) {
+  return {
+    created_by: record.createdBy,
+    updated_by: record.updatedBy,
+    created_at: viewTime(record.createdAtMs),
+    updated_at: viewTime(record.updatedAtMs),
+  };
 }

@@ -106,7 +106,7 @@ describe('bad input is refused whole, with the reason', () => {
   // biome-ignore format: one case a line, like the table they are
   const CASES: readonly Case[] = [
     { row: 'a `tgt_type` that does not exist', status: 422, code: 'unprocessable', field: 'tgt_type', send: () => create('{"tgt_type":"rooot","name":"v","value":1}') },
-    { row: 'a `tgt_type` of tasks, which are not there yet', status: 422, code: 'unprocessable', field: 'tgt_type', send: () => create('{"tgt_type":"task","tgt_id":"t1","name":"v","value":1}') },
+    { row: 'a task or a template that is not in the estate', status: 422, code: 'unprocessable', field: 'tgt_id', send: () => create('{"tgt_type":"task","tgt_id":"t1","name":"v","value":1}') },
     { row: 'another `tgt_type` than root and minion in a list', status: 422, code: 'unprocessable', field: 'tgt_type', send: () => raw('POST', '/pillars/list', '{"tgt_type":"collection"}') },
     { row: 'an empty name', status: 422, code: 'unprocessable', field: 'name', send: () => withName('') },
     { row: 'a name over 255 bytes', status: 422, code: 'unprocessable', field: 'name', send: () => withName('é'.repeat(128)) },
@@ -282,7 +282,7 @@ describe('bad input is refused whole, with the reason', () => {
         'token_lifetime_s: must be from 60 to 31622400',
         'limit: must be from 1 to 500',
         'name: is missing',
-        'tgt_type: must be "root", "collection" or "minion"; name: must be text',
+        'tgt_type: must be "root", "collection", "minion", "task" or "task_tpl"; name: must be text',
         'unknown field "extra"',
         'must be an object',
         'minion_id: is missing',

@@ -4,8 +4,10 @@ import { test } from 'node:test';
 import {
   zCollectionCreate,
   zCollectionPatch,
+  zDefaultsPut,
   zExplainQuery,
   zExportQuery,
+  zForTargetQuery,
   zGenerationCreate,
   zImportQuery,
   zInventory,
@@ -18,6 +20,11 @@ import {
   zPillarSearch,
   zPillarUpdate,
   zRevocationCreate,
+  zTaskCreate,
+  zTaskQuery,
+  zTaskStateChange,
+  zTemplateCreate,
+  zTemplateUpdate,
   zTokenCreate,
 } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
@@ -79,6 +86,13 @@ test('the table of fields names every field of the bodies', () => {
     'POST /inventories': zInventory,
     'POST /tokens': zTokenCreate,
     'POST /revocations': zRevocationCreate,
+    'GET /pillars/for-target': zForTargetQuery,
+    'POST /tasks/templates': zTemplateCreate,
+    'PUT /tasks/templates/:tpl_id': zTemplateUpdate,
+    'PUT /tasks/template/:tpl_id/defaults': zDefaultsPut,
+    'POST /tasks': zTaskCreate,
+    'GET /tasks': zTaskQuery,
+    'POST /tasks/:task_id/state': zTaskStateChange,
     'GET /explain': zExplainQuery,
   };
   const told = tableOf('By hand').map((line) =>

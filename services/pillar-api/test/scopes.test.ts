@@ -16,6 +16,11 @@ const BODIES: Readonly<Record<string, unknown>> = {
   'POST /collections': { id: 'new', parent_id: 'out', name: OUTSIDE },
   'PATCH /collections/:id': { name: 'renamed' },
   'PUT /masters/:master/minions/:id': { collections: [] },
+  'POST /tasks/templates': { id: 'new', name: OUTSIDE, schema: true },
+  'PUT /tasks/templates/:tpl_id': { name: 'renamed', schema: true },
+  'PUT /tasks/template/:tpl_id/defaults': { pillars: [{ name: OUTSIDE, value: 1 }] },
+  'POST /tasks': { tpl_id: 'tpl', minions: [{ master: 'm1', minion_id: OUTSIDE }], pillars: [] },
+  'POST /tasks/:task_id/state': { state: 'failed' },
   'POST /inventories': { master: 'm1', minion_id: OUTSIDE },
 };
 
@@ -26,6 +31,7 @@ describe('roles for a part of the estate', () => {
   /** May do all a scoped role allows, in the collection `in` and below. */
   let scoped: ApiClient;
   const pids = new Map<string, string>();
+  let task: string;
 
   const make = async (body: Record<string, unknown>) => {
     const made = await sendPlain(world.admin, 'POST', '/pillars', body);
@@ -33,7 +39,8 @@ describe('roles for a part of the estate', () => {
     pids.set(String(body.name), String(plain(made).pid));
   };
   before(async () => {
-    world = await startWorld();
+    // Every route is denied here, several times.
+    world = await startWorld({ env: { DENIALS_PER_MINUTE: '1000' } });
     const admin = (method: string, url: string, body: unknown, headers?: Record<string, string>) =>
       sendPlain(world.admin, method, url, body, headers);
     await admin('POST', '/collections', { id: 'out', name: OUTSIDE });
@@ -48,6 +55,11 @@ describe('roles for a part of the estate', () => {
     await make({ ...minion, name: `${OUTSIDE}_minion`, value: 1 });
     await make({ tgt_type: 'collection', collection_id: 'out', name: OUTSIDE, value: 's', is_secret: true });
     await make({ tgt_type: 'collection', collection_id: 'below', name: 'inside', value: 1 });
+    await admin('POST', '/tasks/templates', { id: 'tpl', name: OUTSIDE, schema: true });
+    const targets = { tpl_id: 'tpl', minions: [{ master: 'm1', minion_id: OUTSIDE }] };
+    task = String(
+      plain(await admin('POST', '/tasks', { ...targets, pillars: [{ name: OUTSIDE, value: 1 }] })).id,
+    );
     scoped = await world.scoped(ROLES.map((role) => ({ role, collections: ['in'] })));
   });
   after(() => world[Symbol.asyncDispose]());
@@ -58,6 +70,10 @@ describe('roles for a part of the estate', () => {
       .replace(':master', 'm1')
       .replace('minions/:id', `minions/${OUTSIDE}`)
       .replace('collections/:id', 'collections/out')
+      .replace('/changes', '/changes?once=true')
+      .replace(':tpl_id', 'tpl')
+      .replace(':task_id', task)
+      .replace(/for-target$/u, `for-target?tgt_type=root&tgt_id=root&pillarenv=base`)
       .replace(/:[a-z_]+/gu, OUTSIDE);
 
   test('no route shows or changes anything outside of the scope', async () => {

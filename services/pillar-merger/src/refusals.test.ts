@@ -21,7 +21,8 @@ function createRecorder() {
       if (state.away) throw new Error('away');
       records.push({ ...request, ...outcome });
     };
-    return { auditID: 'x', received: async () => {}, complete, completeBatched: complete };
+    const [completeBatched, completeInTheEnd] = [complete, complete];
+    return { auditID: 'x', received: async () => {}, complete, completeBatched, completeInTheEnd };
   };
   return { records, state, auditor: { begin } };
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { type Bus, connectBus } from '@colonnade/bus';
-import { kmsOpenForMerger, kmsSeal, startCall } from '@colonnade/contracts';
+import { encodeTree, kmsOpenForMerger, kmsSeal, startCall, zEnc } from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
 import { against, type BenchOptions, type Figure, type Row } from '../figure.ts';
 import { kekOf, makeEnvelope, openEnvelope } from '../floor/envelope.ts';
 import { drive, interleave, loop } from '../measure.ts';
@@ -80,7 +81,7 @@ async function prepareOurs(
   await api[Symbol.asyncDispose]();
   const items = sealed.map((item, i) => {
     if (!item.ok) throw new Error(item.error.message);
-    return { context: contexts[i] as (typeof contexts)[number], enc: item.result };
+    return { context: contexts[i] as (typeof contexts)[number], enc: encodeTree(zEnc, item.result) as Value };
   });
   const bus = await as('pillar-merger');
   return {
@@ -88,7 +89,8 @@ async function prepareOurs(
     async open() {
       const message = { token, master, minion_id: MINION, items };
       const answer = await bus.request(kmsOpenForMerger, message, startCall(10_000));
-      if (answer.items.some((item) => !item.ok)) throw new Error('an item was not opened');
+      for (const item of answer.items)
+        if (!item.ok) throw new Error(`an item was not opened: ${item.error.code}`);
     },
   };
 }

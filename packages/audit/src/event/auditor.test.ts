@@ -44,6 +44,22 @@ describe('an audit record', () => {
     assert.notEqual(sent[0]?.msgId, sent[1]?.msgId);
   });
 
+  test('that is to be stored in the end is tried under one message id', async () => {
+    const ids: { msgId: string; allowDuplicate: boolean | undefined }[] = [];
+    const publishDurable = async ({ msgId, allowDuplicate }: DurableMessage) => {
+      ids.push({ msgId, allowDuplicate });
+      if (ids.length < 3) throw new ColonnadeError('bus_unavailable', 'the acknowledgement is lost');
+      return { seq: 1, duplicate: true };
+    };
+    const auditor = createAuditor({ bus: { publishDurable }, service: 'crypto-kms' });
+    await auditor.begin(request).completeInTheEnd({ code: 200 });
+    assert.equal(new Set(ids.map(({ msgId }) => msgId)).size, 1);
+    assert.deepEqual(
+      ids.map(({ allowDuplicate }) => allowDuplicate),
+      [false, true, true],
+    );
+  });
+
   test('never takes its message id from the client', async () => {
     const { sent, auditor } = recorder();
     for (let i = 0; i < 3; i++)

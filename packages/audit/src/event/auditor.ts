@@ -11,6 +11,7 @@ import {
 import type { PolicyEvaluator } from '../policy/evaluate.ts';
 import type { AuditDecision, AuditLevel } from '../policy/types.ts';
 import { attributesOf } from './attributes.ts';
+import { sendUntilStored } from './backlog.ts';
 import { type Batch, type Batcher, createBatcher } from './batcher.ts';
 import { buildEvent, encodeEvent } from './build-event.ts';
 import { microTime } from './micro-time.ts';
@@ -30,6 +31,12 @@ export type AuditSpan = {
    * @throws ColonnadeError `bus_unavailable`: the record is not stored, so no result may be given
    */
   completeBatched(outcome: AuditOutcome): Promise<void>;
+  /**
+   * As completeBatched, but tried until the stream has it: each try of a batch under the same message id, so that a lost
+   * acknowledgement makes no second record. Whoever tries completeBatched again makes one.
+   * @throws ColonnadeError for a record that no try will store
+   */
+  completeInTheEnd(outcome: AuditOutcome): Promise<void>;
 };
 
 /** What somebody needs who only puts acts on record. */
@@ -99,8 +106,9 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
     watch.storedInBatch({ count: batch.count, ms: performance.now() - startMs });
   };
   const batcher = createBatcher({ send: (batch) => publishBatch(batch) });
+  const patient = createBatcher({ send: (batch) => sendUntilStored({ publishBatch }, batch) });
   return {
-    begin: (request) => createSpan(request, decide(policy, request), { publish, batcher, watch }),
+    begin: (request) => createSpan(request, decide(policy, request), { publish, batcher, patient, watch }),
     publishBatch,
   };
 }
@@ -108,11 +116,12 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
 type Ways = {
   publish: (msgId: string, payload: Uint8Array, options: { onSend: () => void }) => Promise<void>;
   batcher: Batcher;
+  patient: Batcher;
   watch: AuditWatch;
 };
 
 function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways): RequestSpan {
-  const { publish, batcher, watch } = ways;
+  const { publish, batcher, patient, watch } = ways;
   // Server-made: a client that repeats its Audit-ID must not make the stream drop a record as a duplicate.
   const recordId = randomUUID();
   const auditID = request.auditID ?? recordId;
@@ -136,16 +145,18 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
     }
     watch.stored({ stage, level, ms: performance.now() - startMs });
   };
+  const storeWithOthers = async (others: Batcher, outcome: AuditOutcome) => {
+    const event = build('ResponseComplete', outcome);
+    if (event !== undefined) await others.add(encodeEvent(event));
+  };
   return {
     auditID,
     level,
     received: () => store('RequestReceived'),
     started: (outcome) => store('ResponseStarted', outcome),
     complete: (outcome) => store('ResponseComplete', outcome),
-    async completeBatched(outcome) {
-      const event = build('ResponseComplete', outcome);
-      if (event !== undefined) await batcher.add(encodeEvent(event));
-    },
+    completeBatched: (outcome) => storeWithOthers(batcher, outcome),
+    completeInTheEnd: (outcome) => storeWithOthers(patient, outcome),
     panicked: (outcome) => store('Panic', outcome),
     encode(stage, outcome) {
       const event = build(stage, outcome);

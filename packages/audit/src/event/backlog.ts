@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ColonnadeError } from '@colonnade/contracts';
 import type { AuditRecorder } from './auditor.ts';
 import { type Batch, createBatcher } from './batcher.ts';
 import type { AuditWatch } from './watch.ts';
@@ -59,10 +60,14 @@ export function createBacklog(options: BacklogOptions): Backlog {
   };
 }
 
-async function sendUntilStored(
+/**
+ * Tries a batch until the stream has it, or the signal says that it is too late. Waiting keeps no process alive.
+ * @throws ColonnadeError for a batch that no try will store, or the last error when it is too late
+ */
+export async function sendUntilStored(
   auditor: Pick<AuditRecorder, 'publishBatch'>,
   batch: Batch,
-  stop: AbortSignal,
+  stop?: AbortSignal,
   triesBefore = 0,
 ): Promise<void> {
   for (let tries = triesBefore; ; tries += 1) {
@@ -70,9 +75,10 @@ async function sendUntilStored(
       // A try whose acknowledgement was lost is stored: the stream then knows the message id.
       return await auditor.publishBatch(batch, { isRetry: tries > 0 });
     } catch (thrown) {
-      if (stop.aborted) throw thrown;
+      if (stop?.aborted || (thrown instanceof ColonnadeError && !thrown.retryable)) throw thrown;
       const delayMs = Math.min(RETRY_MIN_MS * 2 ** tries, RETRY_MAX_MS);
-      await sleep(delayMs, undefined, { signal: stop }).catch(() => undefined);
+      const options = { ref: stop !== undefined, ...(stop === undefined ? {} : { signal: stop }) };
+      await sleep(delayMs, undefined, options).catch(() => undefined);
     }
   }
 }

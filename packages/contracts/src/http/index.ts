@@ -1,3 +1,4 @@
+export * from './changes.ts';
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';
@@ -10,4 +11,5 @@ export * from './pillars.ts';
 export * from './revocations.ts';
 export * from './search.ts';
 export * from './secret-fields.ts';
+export * from './tasks.ts';
 export * from './tokens.ts';

@@ -9,8 +9,7 @@ import { secretField, secretIfMarked } from './secret-fields.ts';
  * (seed 000, _resolve_target).
  */
 export const zPillarCreate = z.strictObject({
-  /** Those of tasks exist too, and are refused until there are tasks; so they are not offered. */
-  tgt_type: z.enum(TGT_TYPES, 'must be "root", "collection" or "minion"'),
+  tgt_type: z.enum(TGT_TYPES, 'must be "root", "collection", "minion", "task" or "task_tpl"'),
   name: zPillarName,
   value: secretField(zValue, secretIfMarked),
   is_secret: z.boolean('must be true or false').optional(),

@@ -26,7 +26,7 @@ export type ImportAsk = {
 type Parts = { store: EstateStorePart; kms: Kms; newCall: () => Call };
 type EstateStorePart = Pick<
   EstateStore,
-  | ('findPillar' | 'getMaster' | 'getMinion' | 'getCollection' | 'snapshot')
+  | ('findPillar' | 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate' | 'snapshot')
   | ('stageImport' | 'applyImport' | 'dropImport')
 >;
 const NOTHING = { since: undefined, scopes: [], collections: false, masters: [], minions: [] };

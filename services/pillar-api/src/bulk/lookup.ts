@@ -6,7 +6,7 @@ import type {
   MinionRecord,
 } from '@colonnade/estate-store';
 
-type Store = Pick<EstateStore, 'getMaster' | 'getMinion' | 'getCollection'>;
+type Store = Pick<EstateStore, 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate'>;
 
 /** The estate as it will be after what was planned so far: what the file brings with it is there for what comes after. */
 export type Lookup = Store & { note(change: ImportChange): void };
@@ -22,6 +22,9 @@ export function createLookup(store: Store): Lookup {
     getMaster: (id) => cached(masters, id, () => store.getMaster(id)),
     getMinion: (master, id) => cached(minions, `${master}/${id}`, () => store.getMinion(master, id)),
     getCollection: (id) => cached(collections, id, () => store.getCollection(id)),
+    // A file brings neither of them.
+    getTask: (id) => store.getTask(id),
+    getTemplate: (id) => store.getTemplate(id),
     note(change) {
       if (change.kind === 'master.put') masters.set(change.record.id, { ...change.record, tick: PLANNED });
       if (change.kind === 'minion.put') {

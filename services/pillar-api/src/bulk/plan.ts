@@ -134,7 +134,7 @@ async function planMinion({ principal, lookup }: Planning, asked: Of<'minion'>):
 
 async function planPillar(planning: Planning, asked: Of<'pillar'>): Promise<Planned> {
   const { principal, store, lookup } = planning;
-  const target = await resolveTarget(lookup, asked);
+  const target = await resolveTarget(lookup, asked, principal.sub);
   const context = { ...target, name: asked.name };
   const isSecret = asked.is_secret ?? false;
   const isSealed = isSecret && isSealedValue(asked.value);

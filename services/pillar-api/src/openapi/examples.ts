@@ -1,4 +1,5 @@
 import type { Example } from './example.ts';
+import { TASKS } from './examples-tasks.ts';
 
 /** The examples of the estate: pillars, collections, masters and minions. */
 const ESTATE: readonly Example[] = [
@@ -159,6 +160,7 @@ const ESTATE: readonly Example[] = [
       roles: ['web'],
     },
     status: 201,
+    otherStatus: 200,
   },
   {
     route: 'POST /inventories',
@@ -192,6 +194,7 @@ const ESTATE: readonly Example[] = [
     ifNoneMatch: true,
     body: { collections: ['web'] },
     status: 201,
+    otherStatus: 200,
   },
   {
     route: 'GET /masters/:master/minions',
@@ -213,6 +216,7 @@ const ESTATE: readonly Example[] = [
     status: 200,
     notRun: 'needs a merger beside this service; see test/e2e',
   },
+  ...TASKS,
   {
     route: 'DELETE /masters/:master/minions/:id',
     summary: 'Deletes a minion that has no pillars',
@@ -268,6 +272,12 @@ const ACCESS: readonly Example[] = [
     summary: 'Takes a revocation back',
     params: { id: '$revocation_token' },
     status: 204,
+  },
+  {
+    route: 'GET /changes',
+    summary: 'Server-sent events of what changes; Last-Event-ID goes on where a stream ended',
+    query: { once: 'true' },
+    status: 200,
   },
   { route: 'GET /whoami', summary: 'Who the token belongs to, its roles and permissions', status: 200 },
   { route: 'GET /limits', summary: 'Every limit there is, and the rates', status: 200 },

@@ -1,12 +1,16 @@
 import type { Bus } from '@colonnade/bus';
 import type { Oidc } from '../auth/oidc.ts';
+import type { Changes } from '../changes/changes.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
+import type { Schemas } from '../templates/schemas.ts';
+import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
+import { forTargetRoute } from './for-target.ts';
 import { generationRoute } from './generations.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
@@ -23,6 +27,9 @@ import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { taskRoutes } from './tasks.ts';
+import { templateDefaultsRoutes } from './template-defaults.ts';
+import { templateRoutes } from './templates.ts';
 import { tokenRoutes } from './tokens.ts';
 import { whoamiRoute } from './whoami.ts';
 
@@ -33,18 +40,21 @@ export function allRoutes(parts: {
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
   oidc: Oidc | undefined;
+  changes: Changes;
   rates: RateSettings;
+  schemas: Schemas;
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, changes, requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
     pillarVersionsRoute(estate),
     purgeHistoryRoute(estate),
     pillarListRoute(estate),
+    forTargetRoute(estate),
     searchRoute(estate),
     importRoute(estate, kms, requestBudgetMs),
     exportRoute(estate),
@@ -52,10 +62,14 @@ export function allRoutes(parts: {
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
+    ...templateRoutes(estate, schemas, idempotency),
+    ...templateDefaultsRoutes(estate, kms, schemas),
+    ...taskRoutes({ estate, kms, schemas, idempotency }),
     ...minionRoutes(estate, lifecycle),
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
+    changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
     explainRoute(bus),

@@ -65,7 +65,7 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
 
 async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown, PillarCreate>) {
   const { body } = input;
-  const target = await resolveTarget(estate.store, body);
+  const target = await resolveTarget(estate.store, body, input.principal.sub);
   const context = { ...target, name: body.name };
   await requireOn(input.principal, 'pillar:write', context);
   const isSecret = body.is_secret ?? false;
