@@ -34,6 +34,9 @@ describe('when pillars change', () => {
     await chmod(file, 0o755);
     return file;
   };
+  /** Written at the end of a generation, after the policies are in force. */
+  const infoHas = (name: string, wanted: RegExp) =>
+    waitFor(`${wanted} in ${name}`, async () => wanted.test(await info(name)));
   const has = (minion: string, name: string, value: unknown) =>
     waitFor(`${name} of ${minion}`, async () => (await read(minion))?.[name] === value, { limitMs: 20_000 });
   const inode = async (minion: string) =>
@@ -65,14 +68,14 @@ describe('when pillars change', () => {
     await has('web-1', 'own', 'b');
     assert.equal((await read('web-1', 'rules.archive'))?.own, 'a');
     assert.equal(await inode('db-1'), before);
-    assert.match(
-      await info('last-updated-nodeids'),
+    await infoHas(
+      'last-updated-nodeids',
       /^# .*\nRUDDER_UPDATED_POLICY_SERVER_IDS=\(\)\nRUDDER_UPDATED_NODE_IDS=\('web-1'\)\nRUDDER_NODE_IDS=\('web-1'\)\n$/u,
     );
     // One that changes nothing for anybody: overridden by the minion's own.
     await estate.pillar({ tgt_type: 'root' }, 'own', 'root');
     await has('db-1', 'own', 'root');
-    assert.match(await info('last-updated-nodeids'), /RUDDER_NODE_IDS=\('db-1'\)/u);
+    await infoHas('last-updated-nodeids', /RUDDER_NODE_IDS=\('db-1'\)/u);
   });
 
   test('a node-ready hook that refuses keeps the old policies of its minion alone; the generation fails', async () => {
