@@ -2,11 +2,8 @@ export * from './changes.ts';
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';
-<<<<<<< HEAD
 export * from './generations.ts';
-=======
 export * from './history.ts';
->>>>>>> main
 export * from './import.ts';
 export * from './inventories.ts';
 export * from './limits.ts';
