@@ -28,6 +28,12 @@ describe('whom an event touches', () => {
     ],
     ['pillar.created', { tgt_type: 'task', tgt_id: 't', pillarenv: 'task:t' }, undefined],
     ['pillar.created', { pid: 'p' }, { kind: 'all' }],
+    [
+      'pillar.moved',
+      { tgt_type: 'minion', tgt_id: 'web-1', pillarenv: env, from: { tgt_type: 'root' } },
+      { kind: 'all' },
+    ],
+    ['minion.moved', { master: 'west', id: 'web-1', from_master: 'east' }, { kind: 'all' }],
     ['collection.updated', { id: 'web' }, { kind: 'collection', id: 'web' }],
     ['minion.updated', { master: 'east', id: 'web-1' }, { kind: 'minion', master: 'east', id: 'web-1' }],
     ['minion.deleted', { master: 'east', id: 'web-1' }, { kind: 'minion', master: 'east', id: 'web-1' }],

@@ -20,6 +20,8 @@ export function touchedBy(event: CloudEvent): Touched | undefined {
 
 function readTouched({ type, data }: CloudEvent): Touched | undefined {
   const [, aggregate, what] = /^colonnade\.([a-z]+)\.([a-z-]+)\.v\d+$/u.exec(type) ?? [];
+  // Two places are concerned, and the folders of the old one may have to go.
+  if (what === 'moved') return { kind: 'all' };
   if (aggregate === 'collection') {
     return zTouched.parse({ kind: 'collection', id: zCollectionData.parse(data).id });
   }
