@@ -10,7 +10,9 @@ import { collectionList } from './commands/collection/list.ts';
 import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { explain } from './commands/explain.ts';
+import { exportCommand } from './commands/export.ts';
 import { history } from './commands/history.ts';
+import { importCommand } from './commands/import.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -33,6 +35,7 @@ import { pillarList } from './commands/pillar/list.ts';
 import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
 import { pillarReveal } from './commands/pillar/reveal.ts';
 import { pillarSeal } from './commands/pillar/seal.ts';
+import { pillarSearch } from './commands/pillar/search.ts';
 import { pillarSet } from './commands/pillar/set.ts';
 import { pillarUnseal } from './commands/pillar/unseal.ts';
 import { profileDelete } from './commands/profile/delete.ts';
@@ -63,7 +66,9 @@ export const COMMANDS: readonly Command[] = [
   collectionSet,
   completion,
   explain,
+  exportCommand,
   history,
+  importCommand,
   limits,
   login,
   logout,
@@ -86,6 +91,7 @@ export const COMMANDS: readonly Command[] = [
   pillarPurgeHistory,
   pillarReveal,
   pillarSeal,
+  pillarSearch,
   pillarSet,
   pillarUnseal,
   profileDelete,

@@ -4,6 +4,7 @@ import { describe, test } from 'node:test';
 import { COMMANDS, renderReadme } from '../src/index.ts';
 import { candidates } from '../src/table/completion.ts';
 import { GLOBAL_OPTIONS, GROUPS, parse } from '../src/table/program.ts';
+import { BULK_STEPS } from './steps/bulk.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
@@ -22,7 +23,9 @@ describe('the table of commands', () => {
   });
 
   test('every command is run in a terminal and in a pipe', () => {
-    const run = new Set([...ESTATE_STEPS, ...PILLAR_STEPS, ...OPERATE_STEPS].map(({ command }) => command));
+    const run = new Set(
+      [...ESTATE_STEPS, ...PILLAR_STEPS, ...OPERATE_STEPS, ...BULK_STEPS].map(({ command }) => command),
+    );
     assert.deepEqual([...run].sort(), names.toSorted());
   });
 
@@ -47,7 +50,11 @@ describe('the table of commands', () => {
   test('no option takes a secret', () => {
     for (const command of COMMANDS) {
       for (const [name, spec] of Object.entries(command.options)) {
-        const secret = /token|password|secret|key/u.test(name) && 'value' in spec && spec.value !== 'FILE';
+        const secret =
+          /token|password|secret|key/u.test(name) &&
+          'value' in spec &&
+          spec.value !== 'FILE' &&
+          spec.choices === undefined;
         assert.ok(!secret || name === 'token-lifetime', `${command.path.join(' ')} --${name}`);
       }
     }

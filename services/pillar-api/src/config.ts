@@ -122,6 +122,10 @@ export const settings = {
     default: '5000',
     help: 'Time a request may spend waiting for other services, milliseconds',
   }),
+  changesPollMs: setting('CHANGES_POLL_MS', zMsFrom(10), {
+    default: '500',
+    help: 'How often readers of /changes hear what other processes wrote, milliseconds',
+  }),
   deletionHooks: setting('DELETION_HOOKS', oneOf(DELETION_HOOKS), {
     default: 'required',
     help: '`required`: hook-runner is asked before a minion is deleted; `off`: nobody is, where there is no hook-runner',

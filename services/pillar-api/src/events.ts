@@ -34,6 +34,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     suppressedUnrecorded(e: { total: number; error: unknown }): void {
       logger.error({ total: e.total, err: e.error }, 'no audit record of the denials beyond the limit');
     },
+    changesFailed(error: unknown): void {
+      logger.warn({ err: error }, 'the store did not say what changed');
+    },
     faulted(e: { requestId: string; error: unknown }): void {
       logger.error({ requestId: e.requestId, err: e.error }, 'request failed');
     },

@@ -17,6 +17,7 @@ import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import { startSweeping } from './bulk/sweep.ts';
+import { createChanges } from './changes/changes.ts';
 import type { PillarApiConfig } from './config.ts';
 import { createEstate } from './estate.ts';
 import { createEvents, type Events } from './events.ts';
@@ -46,7 +47,11 @@ export async function createPillarApi(
   const bus = stack.use(await connectService(SERVICE.name, config, logger));
   const relay = stack.use(createRelay(config, store, bus, events));
   stack.use(startSweeping(store, events));
-  const estate = createEstate(store, relay.wake);
+  const changes = createChanges({ store, pollMs: config.changesPollMs, failed: events.changesFailed });
+  const estate = createEstate(store, () => {
+    relay.wake();
+    changes.wake();
+  });
   const kms = createKms(bus);
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
@@ -67,7 +72,7 @@ export async function createPillarApi(
   );
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
-  const shared = { estate, kms, bus, oidc, rates: config, idempotency };
+  const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency };
   const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
@@ -82,6 +87,8 @@ export async function createPillarApi(
     requestBudgetMs: config.requestBudgetMs,
   });
   stack.defer(() => app.close());
+  // Before the app: it waits for open answers to end.
+  stack.use(changes);
   const url = await app.listen({ host: config.httpHost, port: config.httpPort });
   stack.defer(() => health.setDraining());
   const owned = stack.move();

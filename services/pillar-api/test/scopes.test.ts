@@ -70,6 +70,7 @@ describe('roles for a part of the estate', () => {
       .replace(':master', 'm1')
       .replace('minions/:id', `minions/${OUTSIDE}`)
       .replace('collections/:id', 'collections/out')
+      .replace('/changes', '/changes?once=true')
       .replace(':tpl_id', 'tpl')
       .replace(':task_id', task)
       .replace(/for-target$/u, `for-target?tgt_type=root&tgt_id=root&pillarenv=base`)

@@ -37,6 +37,8 @@ export type ControlPlane = AsyncDisposable & {
   caOn(node: TestNode): Promise<string>;
 };
 
+const LIMIT = { limitMs: 60_000, everyMs: 200 };
+
 export type PlaneOptions = { count?: number; graceSeconds?: number };
 
 export async function startControlPlane(options: PlaneOptions = {}): Promise<ControlPlane> {
@@ -79,7 +81,9 @@ async function finish(
   const targets = plane.nodes.map(({ address }) => ({ host: address, port: 6443 }));
   const balancer = started.use(await startBalancer(targets));
   const url = `https://127.0.0.1:${balancer.port}`;
-  const call: Call = (method, where, how = {}) => sendToKube(`${url}${where}`, caFile, method, how);
+  // An API server on its way down still takes connections, and drops them.
+  const call: Call = (method, where, how = {}) =>
+    waitFor(`${method} ${where}`, () => sendToKube(`${url}${where}`, caFile, method, how), LIMIT);
   const direct = (node: TestNode, where: string, token: string | null) =>
     sendToKube(`https://${node.address}:6443${where}`, caFile, 'GET', { token });
   const isReady = async (node: TestNode) =>

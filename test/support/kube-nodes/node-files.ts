@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 /** A user of the nodes that has to use sudo. */
-const PLAIN_USER = 'rotator';
+export const PLAIN_USER = 'rotator';
 
 /**
  * The files of a node: an /etc of its own with its users and an empty control plane, and the keys of its sshd.
@@ -22,7 +22,8 @@ export async function makeNodeFiles(dir: string, authorizedKey: string): Promise
   for (const folder of ['manifests', 'pki'])
     await mkdir(path.join(etc, 'kubernetes', folder), { recursive: true });
   await addUsers(etc);
-  await writeFile(path.join(dir, 'authorized_keys'), authorizedKey);
+  // sshd reads it as the user who logs in.
+  await writeFile(path.join(etc, 'ssh', 'authorized_keys'), authorizedKey, { mode: 0o644 });
   const keys: string[] = [];
   for (const type of ['ed25519', 'ecdsa', 'rsa']) {
     const file = path.join(dir, `host_${type}`);
@@ -60,7 +61,7 @@ function sshdConfig(dir: string): string {
   return [
     'Port 22',
     ...['ed25519', 'ecdsa', 'rsa'].map((type) => `HostKey ${path.join(dir, `host_${type}`)}`),
-    `AuthorizedKeysFile ${path.join(dir, 'authorized_keys')}`,
+    'AuthorizedKeysFile /etc/ssh/authorized_keys',
     'StrictModes no',
     'UsePAM no',
     'PasswordAuthentication no',

@@ -5,7 +5,7 @@ import { createApiClient } from '@colonnade/api-client';
 import { ColonnadeError } from '@colonnade/contracts';
 import { usageError } from '../exit-codes.ts';
 import { type Profile, readPrivate, readProfiles, writeProfiles } from '../profile/config-file.ts';
-import { checkUrl } from '../profile/settings.ts';
+import { checkUrl, variable } from '../profile/settings.ts';
 import { type Session, trustAuthority } from '../session.ts';
 import { defineCommand } from '../table/command.ts';
 import { ask, askHidden, canAsk } from '../terminal/prompt.ts';
@@ -33,7 +33,7 @@ export const login = defineCommand({
   async run(session, { options }) {
     const { env, out } = session;
     const profiles = readProfiles(env);
-    const name = session.chosen.profile ?? env.COLONNADE_PROFILE ?? profiles.current;
+    const name = session.chosen.profile ?? variable(env, 'COLONNADE_PROFILE') ?? profiles.current;
     if (!/^[A-Za-z0-9._-]{1,64}$/u.test(name))
       throw usageError(`a profile is named with A–Z a–z 0–9 . _ -, not "${name}"`);
     const before = Object.hasOwn(profiles.profiles, name) ? profiles.profiles[name] : undefined;
@@ -70,7 +70,7 @@ function given<K extends keyof Profile>(field: K, value: string | undefined): Pa
 }
 
 async function addressOf({ chosen, env }: Session, before: Profile | undefined): Promise<URL> {
-  const known = chosen.url ?? env.COLONNADE_URL ?? before?.url;
+  const known = chosen.url ?? variable(env, 'COLONNADE_URL') ?? before?.url;
   if (known !== undefined) return checkUrl(known);
   if (!canAsk()) throw usageError('there is no address: give --url');
   return checkUrl((await ask('Address of pillar-api: ')).trim());

@@ -22,13 +22,18 @@ export type BusSettings = { url: string; password: string; caFile: string | unde
 
 const HOW = 'log in with "colonnade login", or set COLONNADE_URL and COLONNADE_TOKEN_FILE';
 
+/** A variable that is empty is as good as unset. */
+export function variable(env: NodeJS.ProcessEnv, name: string): string | undefined {
+  return env[name] || undefined;
+}
+
 /**
  * Where the API is and with which token. A profile's token goes to the profile's address only.
  * @throws ColonnadeError `misconfigured`
  */
 export function apiSettings(env: NodeJS.ProcessEnv, chosen: Chosen): ApiSettings {
   const ownToken = tokenOf(env);
-  const given = chosen.url ?? env.COLONNADE_URL;
+  const given = chosen.url ?? variable(env, 'COLONNADE_URL');
   // Whoever gives both needs no profile, not even a readable one.
   const { name, profile } =
     given !== undefined && ownToken !== undefined && chosen.profile === undefined
@@ -37,7 +42,7 @@ export function apiSettings(env: NodeJS.ProcessEnv, chosen: Chosen): ApiSettings
   const url = given ?? profile?.url;
   if (url === undefined) throw usageError(`there is no profile "${name}": ${HOW}`);
   checkUrl(url);
-  const caFile = env.COLONNADE_CA_FILE ?? profile?.ca_file;
+  const caFile = variable(env, 'COLONNADE_CA_FILE') ?? profile?.ca_file;
   if (ownToken !== undefined) return { url, token: ownToken, caFile };
   if (profile?.token === undefined) throw usageError(`there is no token for ${url}: ${HOW}`);
   if (new URL(profile.url).origin !== new URL(url).origin) {
@@ -50,8 +55,8 @@ export function apiSettings(env: NodeJS.ProcessEnv, chosen: Chosen): ApiSettings
 /** @throws ColonnadeError `misconfigured` */
 export function busSettings(env: NodeJS.ProcessEnv, chosen: Chosen): BusSettings {
   const { profile } = chooseProfile(env, chosen.profile);
-  const url = env.COLONNADE_NATS_URL ?? profile?.nats_url;
-  const file = env.COLONNADE_NATS_PASSWORD_FILE ?? profile?.nats_password_file;
+  const url = variable(env, 'COLONNADE_NATS_URL') ?? profile?.nats_url;
+  const file = variable(env, 'COLONNADE_NATS_PASSWORD_FILE') ?? profile?.nats_password_file;
   if (url === undefined || file === undefined) {
     const how = 'colonnade login --nats-url … --nats-password-file …';
     throw usageError(
@@ -60,7 +65,7 @@ export function busSettings(env: NodeJS.ProcessEnv, chosen: Chosen): BusSettings
   }
   const password = readPrivate(file, 'the password file')?.trimEnd();
   if (password === undefined) throw usageError(`the password file ${file} does not exist`);
-  return { url, password, caFile: env.COLONNADE_NATS_CA_FILE ?? profile?.nats_ca_file };
+  return { url, password, caFile: variable(env, 'COLONNADE_NATS_CA_FILE') ?? profile?.nats_ca_file };
 }
 
 /** The profile meant, and its name; without a profile when none of that name is there. */
@@ -69,7 +74,7 @@ export function chooseProfile(
   wanted: string | undefined,
 ): { name: string; profile: Profile | undefined } {
   const { current, profiles } = readProfiles(env);
-  const explicit = wanted ?? (env.COLONNADE_PROFILE || undefined);
+  const explicit = wanted ?? variable(env, 'COLONNADE_PROFILE');
   const name = explicit ?? current;
   const profile = Object.hasOwn(profiles, name) ? profiles[name] : undefined;
   if (explicit !== undefined && profile === undefined) {
@@ -80,8 +85,8 @@ export function chooseProfile(
 }
 
 function tokenOf(env: NodeJS.ProcessEnv): string | undefined {
-  const file = env.COLONNADE_TOKEN_FILE;
-  if (!file) return env.COLONNADE_TOKEN || undefined;
+  const file = variable(env, 'COLONNADE_TOKEN_FILE');
+  if (!file) return variable(env, 'COLONNADE_TOKEN');
   const token = readPrivate(file, 'the token file')?.trim();
   if (!token) throw usageError(`COLONNADE_TOKEN_FILE: ${file} does not exist, or is empty`);
   return token;

@@ -1,3 +1,4 @@
+export * from './changes.ts';
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';

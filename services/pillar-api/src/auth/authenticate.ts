@@ -33,6 +33,8 @@ export type Principal = {
   permissions: ReadonlySet<Permission>;
   access: Access;
   grant: MakeGrant;
+  /** Who it is now, for what goes on longer than a request. @throws ColonnadeError as `authenticate` */
+  renew: () => Promise<Principal>;
 };
 
 /** Compared against when the id is unknown, so that known and unknown ids take the same time. */
@@ -50,14 +52,18 @@ export function hashToken(token: string): string {
  * @throws ColonnadeError `unauthorized`, of an API token the same for every reason | `unavailable` (the issuer's keys)
  */
 export async function authenticate(
-  { store, oidc, noteUse }: Authenticator,
+  authenticator: Authenticator,
   header: string | undefined,
   nowMs: number,
 ): Promise<Principal> {
+  const { store, oidc, noteUse } = authenticator;
+  const renew = () => authenticate(authenticator, header, Date.now());
   if (header === undefined)
     throw new ColonnadeError('unauthorized', 'send Authorization: Bearer <API token>');
   const token = /^Bearer +([!-~]+)$/iu.exec(header)?.[1] ?? '';
-  if (oidc !== undefined && looksLikeJwt(token)) return ofIssuer(store, oidc, token, nowMs);
+  if (oidc !== undefined && looksLikeJwt(token)) {
+    return { ...(await ofIssuer(store, oidc, token, nowMs)), renew };
+  }
   const id = apiTokenId(token);
   const record = id === undefined ? undefined : await store.getToken(id);
   if (!matches(record, token) || record === undefined || isExpired(record, nowMs)) {
@@ -68,12 +74,18 @@ export async function authenticate(
     sub: record.sub,
     tokenId: record.id,
     rateKey: `token:${record.id}`,
+    renew,
     ...rightsOf(record, store),
     grant: (act, res) => makeGrant({ token, tokenId: record.id, sub: record.sub, act, res }),
   };
 }
 
-async function ofIssuer(store: AuthStore, oidc: Oidc, token: string, nowMs: number): Promise<Principal> {
+async function ofIssuer(
+  store: AuthStore,
+  oidc: Oidc,
+  token: string,
+  nowMs: number,
+): Promise<Omit<Principal, 'renew'>> {
   const identity = await oidc.verify(token, nowMs);
   if (await isRevoked(store, identity)) {
     throw new ColonnadeError('unauthorized', 'the bearer token is refused: it was revoked');

@@ -78,6 +78,9 @@ function operationOf(route: Route): Json {
     ...(route.accepts === undefined ? requestBodyOf(body, example) : streamOf(route.accepts)),
     responses: {
       [String(example?.status ?? '2XX')]: answerOf(response, mediaType, example),
+      ...(example?.otherStatus === undefined
+        ? {}
+        : { [String(example.otherStatus)]: answerOf(response, mediaType, undefined) }),
       default: {
         description: 'A problem',
         headers: headerRefs('Audit-ID', 'Retry-After'),
@@ -115,6 +118,9 @@ function parametersOf({ url, docs }: Route, example: Example | undefined): Json[
     headers.push(header('If-None-Match', '`*`: makes what is not there yet.'));
   if (docs.idempotency === 'kept')
     headers.push(header('Idempotency-Key', 'The same answer to the same request.'));
+  if (docs.mediaType === 'text/event-stream') {
+    headers.push(header('Last-Event-ID', 'Goes on after this event.'));
+  }
   return [...inPath, ...inQuery, ...headers];
 }
 

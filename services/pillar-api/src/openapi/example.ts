@@ -8,6 +8,8 @@ export type Example = {
   summary: string;
   /** Of the answer. */
   status: number;
+  /** Of an answer of the same kind, when what the route makes is there already. */
+  otherStatus?: number;
   /** `$name` stands for what an earlier answer gave; see `keep`. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;

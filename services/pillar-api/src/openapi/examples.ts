@@ -153,6 +153,7 @@ const ESTATE: readonly Example[] = [
       roles: ['web'],
     },
     status: 201,
+    otherStatus: 200,
   },
   {
     route: 'POST /inventories',
@@ -186,6 +187,7 @@ const ESTATE: readonly Example[] = [
     ifNoneMatch: true,
     body: { collections: ['web'] },
     status: 201,
+    otherStatus: 200,
   },
   {
     route: 'GET /masters/:master/minions',
@@ -263,6 +265,12 @@ const ACCESS: readonly Example[] = [
     summary: 'Takes a revocation back',
     params: { id: '$revocation_token' },
     status: 204,
+  },
+  {
+    route: 'GET /changes',
+    summary: 'Server-sent events of what changes; Last-Event-ID goes on where a stream ended',
+    query: { once: 'true' },
+    status: 200,
   },
   { route: 'GET /whoami', summary: 'Who the token belongs to, its roles and permissions', status: 200 },
   { route: 'GET /limits', summary: 'Every limit there is, and the rates', status: 200 },

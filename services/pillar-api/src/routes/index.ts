@@ -1,10 +1,12 @@
 import type { Bus } from '@colonnade/bus';
 import type { Oidc } from '../auth/oidc.ts';
+import type { Changes } from '../changes/changes.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import type { Schemas } from '../templates/schemas.ts';
+import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
@@ -37,13 +39,14 @@ export function allRoutes(parts: {
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
   oidc: Oidc | undefined;
+  changes: Changes;
   rates: RateSettings;
   schemas: Schemas;
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, requestBudgetMs, schemas, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, oidc, rates, changes, requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -65,6 +68,7 @@ export function allRoutes(parts: {
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
+    changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
     explainRoute(bus),

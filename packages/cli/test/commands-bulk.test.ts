@@ -1,0 +1,26 @@
+import { after, before, describe, test } from 'node:test';
+import { stackForTests, writeEstate } from '../../../test/support/stack.ts';
+import { BULK_STEPS } from './steps/bulk.ts';
+import { bundledCli, type Cli, createMemory, environmentOf, type Memory, MODES, runStep } from './support.ts';
+
+describe('commands on the estate as a whole', () => {
+  const owned = new AsyncDisposableStack();
+  let cli: Cli;
+  before(async () => {
+    const stack = owned.use(await stackForTests());
+    const write = writeEstate(stack.api);
+    await write.pillar({ tgt_type: 'root' }, 'motd', 'hello');
+    cli = owned.use(await bundledCli(environmentOf(stack)));
+  });
+  after(() => owned.disposeAsync());
+
+  for (const mode of MODES) {
+    describe(`in a ${mode}`, () => {
+      let memory: Memory;
+      before(async () => {
+        memory = await createMemory(cli, mode);
+      });
+      for (const step of BULK_STEPS) test(step.command, () => runStep(cli, step, memory));
+    });
+  }
+});

@@ -1,0 +1,10 @@
+import type { BulkRecord } from '@colonnade/contracts';
+
+/** Why a file is not taken; `line` from 1. */
+export type Problem = { file: string; line?: number; reason: string };
+
+/** What somebody should look at. */
+export type Note = { file: string; reason: string };
+
+/** With problems, the records are not all there are, and should not be imported. */
+export type Converted = { records: BulkRecord[]; problems: Problem[]; notes: Note[] };
