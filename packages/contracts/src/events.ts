@@ -11,12 +11,18 @@ export const EVENT_TYPES = [
   'pillar.created',
   'pillar.updated',
   'pillar.deleted',
+  /** Another name; its data also says which it was. */
+  'pillar.renamed',
+  /** Another target; its data also says which it was. */
+  'pillar.moved',
   'collection.created',
   'collection.updated',
   'collection.deleted',
   'minion.registered',
   'minion.updated',
   'minion.deleted',
+  /** To another master; its pillars have events of their own. */
+  'minion.moved',
   'minion.inventory-received',
   'minion.inventory-failed',
   'minion.inventory-deleted',

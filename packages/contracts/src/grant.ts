@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 
 /**
  * The key that grants of an API token are signed with: derived, so that crypto-kms can verify a grant without ever
@@ -7,6 +7,15 @@ import { createHmac } from 'node:crypto';
  */
 export function deriveGrantKey(apiToken: string): Buffer {
   return createHmac('sha256', apiToken).update('colonnade/grant/v1').digest();
+}
+
+/**
+ * `res` of a grant to reseal: the places a batch takes values from and to, in their order, as one digest. JSON keeps the
+ * parts apart, so no two lists share one.
+ */
+export function resealResource(moves: readonly { from: string; to: string }[]): string {
+  const places = JSON.stringify(moves.map(({ from, to }) => [from, to]));
+  return `sha256:${createHash('sha256').update(places).digest('hex')}`;
 }
 
 const API_TOKEN = /^col_([A-Za-z0-9]{8,32})_([A-Za-z0-9_-]{43})$/u;

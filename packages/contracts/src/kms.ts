@@ -25,11 +25,19 @@ const zStoredEnc = zValue;
 export const GRANT_AUDIENCE = 'crypto-kms';
 /** Seconds a grant may be old. */
 export const GRANT_LIFETIME_S = 30;
-export const GRANT_ACTS = ['reveal', 'master.issue', 'master.revoke', 'reader.put', 'reader.delete'] as const;
+export const GRANT_ACTS = [
+  'reveal',
+  'reseal',
+  'master.issue',
+  'master.revoke',
+  'reader.put',
+  'reader.delete',
+] as const;
 export type GrantAct = (typeof GRANT_ACTS)[number];
 /**
  * Claims of a grant: an HS256 JWT, `kid` = id of the user's API token, key = deriveGrantKey(token). `res` names the one
- * thing it is good for: the data AAD (reveal), the master id, the jti, or the token id. Used once (jti).
+ * thing it is good for: the data AAD (reveal), `resealResource` (reseal), the master id, the jti, or the token id. Used
+ * once (jti).
  */
 export const zGrantClaims = z.object({
   aud: z.literal(GRANT_AUDIENCE),
@@ -68,6 +76,34 @@ export const kmsVerifyForApi = defineEndpoint({
   callers: ['pillar-api'],
   request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
   response: z.strictObject({}),
+});
+
+/**
+ * Opens each value under one AAD and seals it under another, for a rename or a move; no plaintext leaves the KMS. The
+ * grant is for exactly these places, in this order, and its user may read secrets: who can choose where a secret
+ * stands can choose who reads it.
+ */
+export const kmsReseal = defineEndpoint({
+  subject: subjectOf('kms', 'reseal.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({
+    grant: zGrant,
+    items: batchOf(z.strictObject({ from: zItemContext, to: zItemContext, enc: zStoredEnc })),
+  }),
+  response: z.strictObject({ items: z.array(itemResult(zEnc)) }),
+});
+
+/**
+ * Whether kept `$enc` values still open in their own place: the key is known and nothing was changed. Needs no grant,
+ * since it moves nothing and shows nothing.
+ */
+export const kmsCheck = defineEndpoint({
+  subject: subjectOf('kms', 'check.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ items: batchOf(z.strictObject({ context: zItemContext, enc: zStoredEnc })) }),
+  response: z.strictObject({ items: z.array(itemResult(z.strictObject({}))) }),
 });
 
 /** A merge: everything under one master's token, for one minion. */

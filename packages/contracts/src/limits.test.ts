@@ -27,6 +27,12 @@ test('one sealed value fits a KMS batch, and a batch fits one NATS message', () 
   assert.ok(LIMITS.kmsBatchBytes + RECORD_OVERHEAD <= LIMITS.natsPayloadBytes);
 });
 
+test('a value may be moved or restored in a batch, and the answer about a batch of them fits', () => {
+  assert.ok(LIMITS.valueBytes <= LIMITS.batchBytes);
+  assert.ok(LIMITS.batchPillars <= LIMITS.kmsBatchItems);
+  assert.ok(LIMITS.batchBytes < LIMITS.kmsBatchBytes);
+});
+
 test('a value may stand a few levels below the top of a message', () => {
   assert.ok(LIMITS.valueDepth + 8 <= LIMITS.messageDepth);
 });

@@ -47,6 +47,17 @@ export const LIMITS = {
   httpBodyBytes: 512 * 1024,
   /** Rows in one page of a list. */
   pageRows: 500,
+  /** Pillars moved or restored in one transaction, and bytes of their values: it holds up every other write. */
+  batchPillars: 200,
+  batchBytes: 1024 * 1024,
+  /** Versions looked through to restore a scope. */
+  scopeVersions: 20_000,
+  /** Differences shown between two values, and bytes of them. */
+  diffChanges: 1000,
+  diffBytes: 1024 * 1024,
+  /** Minions a master may register by itself, unless a setting says otherwise; and new ones of a master in a minute. */
+  minionsPerMaster: 10_000,
+  minionsPerMinute: 600,
   /** Items in one KMS batch. */
   kmsBatchItems: 500,
   /** Bytes of one KMS request or answer; callers split batches to stay below. */

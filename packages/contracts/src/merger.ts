@@ -36,7 +36,7 @@ export const zExplanation = z.strictObject({
     z.strictObject({
       name: z.string(),
       is_secret: z.boolean(),
-      /** The plain value, or SECRET_MASK. */
+      /** The plain value, or SECRET_MASK; null when values are left out. */
       value: zValue,
       winner: zOrigin,
       /** The ones it overrode, nearest first. */
@@ -50,6 +50,11 @@ export const mergerExplain = defineEndpoint({
   subject: subjectOf('merger', 'explain'),
   server: 'pillar-merger',
   callers: ['pillar-api', 'operator'],
-  request: z.strictObject({ master: zMasterId, minion_id: zMinionId, pillarenv: zPillarenvRequest }),
+  request: z.strictObject({
+    master: zMasterId,
+    minion_id: zMinionId,
+    pillarenv: zPillarenvRequest,
+    omit_values: z.boolean().optional(),
+  }),
   response: zExplanation,
 });

@@ -19,6 +19,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsSeal,
   kms.kmsOpenForApi,
   kms.kmsVerifyForApi,
+  kms.kmsReseal,
+  kms.kmsCheck,
   kms.kmsOpenForMerger,
   kms.kmsMac,
   kms.kmsPutReader,

@@ -3,6 +3,7 @@ import { testCollections } from './contract/collections.ts';
 import { testCrashes } from './contract/crash.ts';
 import { testFleet } from './contract/fleet.ts';
 import type { CreateHarness } from './contract/harness.ts';
+import { testHistory } from './contract/history.ts';
 import { testIdempotency } from './contract/idempotency.ts';
 import { testImports } from './contract/imports.ts';
 import { testInventories } from './contract/inventories.ts';
@@ -13,6 +14,7 @@ import { testPurging } from './contract/purging.ts';
 import { testRaces } from './contract/races.ts';
 import { testRefusals } from './contract/refusals.ts';
 import { testReopening } from './contract/reopening.ts';
+import { testRetention } from './contract/retention.ts';
 import { testSnapshots } from './contract/snapshots.ts';
 import { testTasks } from './contract/tasks.ts';
 import { testValues } from './contract/values.ts';
@@ -32,6 +34,8 @@ export function runEstateContract(
   describe(`the estate on ${name}`, { skip }, () => {
     testPillars(create);
     testPurging(create);
+    testHistory(create);
+    testRetention(create);
     testCollections(create);
     testFleet(create);
     testTasks(create);

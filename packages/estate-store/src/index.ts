@@ -10,6 +10,7 @@ export { type MongoStoreOptions, openMongoReader, openMongoStore } from './mongo
 export { type EstatePlace, openEstateReader, openEstateStore, parsePlace } from './place.ts';
 export type * from './port.ts';
 export * from './port-bulk.ts';
+export type * from './port-history.ts';
 export type * from './port-inventories.ts';
 export * from './port-tasks.ts';
 export { isEndState } from './rules/task.ts';

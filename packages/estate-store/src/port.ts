@@ -1,6 +1,7 @@
 import type { ScopedRole, TgtType } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { BulkStore } from './port-bulk.ts';
+import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
@@ -31,9 +32,6 @@ export type PillarRecord = {
   /** Tick of the last change: with the pid it makes the ETag. */
   tick: number;
 };
-
-/** Of a purged version everything is kept but its value, which is null. */
-export type PillarVersion = PillarRecord & { op: 'create' | 'update' | 'delete'; purged: boolean };
 
 export type CollectionRecord = {
   id: string;
@@ -85,11 +83,14 @@ export type ApiTokenRecord = {
 /** `tick` a record must have now; `absent`: it must not exist; undefined: it must exist. */
 export type Expect = number | 'absent' | undefined;
 
+/** A pillar without what the write itself says of it. */
+export type PillarDraft = Omit<
+  PillarRecord,
+  'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'
+>;
+
 export type Mutation =
-  | {
-      kind: 'pillar.create';
-      record: Omit<PillarRecord, 'tick' | 'updatedBy' | 'createdAtMs' | 'updatedAtMs' | 'createdBy'>;
-    }
+  | { kind: 'pillar.create'; record: PillarDraft }
   /**
    * Replaces value and isSecret of an existing pillar; everything else of it stays. When a plain pillar becomes a
    * secret, the values of all its earlier plain versions are purged in the same transaction, and before the answer
@@ -97,6 +98,23 @@ export type Mutation =
    */
   | { kind: 'pillar.update'; pid: string; expectTick: number | undefined; value: Value; isSecret: boolean }
   | { kind: 'pillar.delete'; pid: string; expectTick: number | undefined }
+  /** Gives a pillar another place, and the value as it is to stand there; the rest of it stays, its pid too. */
+  | {
+      kind: 'pillar.move';
+      pid: string;
+      expectTick: number;
+      place: Pick<PillarRecord, 'tgtType' | 'tgtId' | 'pillarenv' | 'name'>;
+      value: Value;
+    }
+  /**
+   * Makes a pillar what the record says, under its own pid; also one that was deleted, whose expectTick is then that of
+   * its deletion. Who made it, and when, stays.
+   */
+  | { kind: 'pillar.restore'; expectTick: number; record: PillarDraft }
+  /** Deletes it when it is still there, and removes its whole history; nothing of its values is left in the files. */
+  | { kind: 'pillar.purge'; pid: string; expectTick: number | undefined }
+  /** Changes nothing. Refused (precondition_failed) when the scope changed after this tick, or nobody knows any more. */
+  | { kind: 'scope.requireUnchanged'; pillarenv: string; since: number }
   /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
   | { kind: 'pillar.purgeHistory'; pid: string }
   /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
@@ -106,8 +124,11 @@ export type Mutation =
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
   /** Refused (conflict) while it has minions or inventories. */
   | { kind: 'master.delete'; id: string; expect: Expect }
-  /** The master and every collection must exist (unknown_master, not_found). Its inventory becomes an accepted one. */
-  | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'> }
+  /**
+   * The master and every collection must exist (unknown_master, not_found). Its inventory becomes an accepted one. With
+   * `maxOfMaster` a new one is refused (forbidden) when the master has so many.
+   */
+  | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'>; maxOfMaster?: number }
   /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
@@ -193,6 +214,8 @@ export type PillarFilter = {
   tgtId?: string;
   pillarenv?: string;
   name?: string;
+  /** Those of the minions of this master. */
+  master?: string;
 };
 
 /** A page; `next` goes into the following call. Order is by pid, so rows that change do not move. */
@@ -211,7 +234,7 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads, BulkStore, InventoryReads {
+export interface EstateStore extends EstateReader, TaskReads, BulkStore, HistoryStore, InventoryReads {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;
@@ -225,8 +248,6 @@ export interface EstateStore extends EstateReader, TaskReads, BulkStore, Invento
     filter: PillarFilter,
     page: { after: string | undefined; limit: number },
   ): Promise<Page<PillarRecord>>;
-  /** Oldest first; with a page those after a tick, at most `limit`. */
-  listVersions(pid: string, page?: { after: number; limit: number }): Promise<readonly PillarVersion[]>;
   getCollection(id: string): Promise<CollectionRecord | undefined>;
   listCollections(): Promise<readonly CollectionRecord[]>;
   /** Root first, the collection itself last (seed 000, get_ancestors_ids include_self); empty when unknown. */

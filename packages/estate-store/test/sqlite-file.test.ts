@@ -22,7 +22,7 @@ import {
   openSqliteReader,
   openSqliteStore,
 } from '@colonnade/estate-store';
-import { SCHEMA_VERSION } from '../src/sqlite/schema.ts';
+import { MIGRATIONS, SCHEMA_VERSION } from '../src/sqlite/schema.ts';
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
@@ -104,6 +104,33 @@ describe('the estate file', () => {
       { schema_version: SCHEMA_VERSION, tick: 0 },
     );
     db.close();
+  });
+
+  test('a file of an earlier schema is brought on with everything in it', async () => {
+    mkdirSync(join(path, '..'), { recursive: true });
+    const old = new DatabaseSync(path);
+    for (const sql of MIGRATIONS.slice(0, 2)) old.exec(sql);
+    old.exec(`
+      INSERT INTO meta (id, schema_version, incarnation, tick, changes_floor) VALUES (1, 2, 'life', 7, 0);
+      INSERT INTO pillars VALUES ('p1', 'minion', 'é:a', 'n', 'minion_id:é:a;master:m1', '1', 0, 'ada', 'bob', 1, 2, 7);
+      INSERT INTO pillar_versions VALUES
+        ('p1', 5, 'create', 'minion', 'é:a', 'n', 'minion_id:é:a;master:m1', 'null', 0, 'ada', 'ada', 1, 1, 1),
+        ('p1', 7, 'update', 'minion', 'é:a', 'n', 'minion_id:é:a;master:m1', '1', 0, 'ada', 'bob', 1, 2, 0);
+    `);
+    old.close();
+    await using store = await openSqliteStore({ path });
+    const pillar = await store.getPillar('p1');
+    assert.deepEqual([pillar?.value, pillar?.createdBy, pillar?.tick], [1n, 'ada', 7]);
+    const { createdBy, updatedBy, createdAtMs, updatedAtMs, tick, value, ...rest } = pillar ?? assert.fail();
+    const first = { ...rest, createdBy, createdAtMs, updatedBy: 'ada', updatedAtMs: 1, tick: 5, value: null };
+    assert.deepEqual(await store.listVersions('p1'), [
+      { ...first, op: 'create', purged: true },
+      { ...pillar, op: 'update', purged: false },
+    ]);
+    const page = { after: undefined, limit: 5 };
+    const ofMaster = async (master: string) =>
+      (await store.listPillars({ tgtTypes: ['minion'], master }, page)).rows.length;
+    assert.deepEqual([await ofMaster('m1'), await ofMaster('1')], [1, 0]);
   });
 
   test('many that open a new file at once all find it migrated, with one clock', async () => {

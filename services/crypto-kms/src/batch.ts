@@ -3,9 +3,11 @@ import {
   type Call,
   ColonnadeError,
   type ErrorCode,
+  LIMITS,
   remainingMs,
   toColonnadeError,
 } from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
 
 export type ItemResult<R> =
   | { ok: true; result: R }
@@ -65,4 +67,18 @@ export function outcomeAnnotations(results: readonly ItemResult<unknown>[]): Rec
     String(count),
   ]);
   return Object.fromEntries(entries);
+}
+
+/** @throws ColonnadeError `too_large` for a batch of sealed values that no message could take back */
+export function checkBatchBytes(items: readonly { enc: Value }[]): void {
+  const bytes = items.reduce((sum, { enc }) => sum + sealedSize(enc), 0);
+  if (bytes <= LIMITS.kmsBatchBytes) return;
+  throw new ColonnadeError('too_large', `the batch is over ${LIMITS.kmsBatchBytes} bytes; split it`);
+}
+
+/** Characters of a stored value's texts: close to its size in a message. */
+function sealedSize(enc: Value): number {
+  if (typeof enc === 'string') return enc.length;
+  if (typeof enc !== 'object' || enc === null) return 0;
+  return Object.values(enc).reduce<number>((sum, part) => sum + sealedSize(part), 0);
 }

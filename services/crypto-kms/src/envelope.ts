@@ -55,12 +55,24 @@ function sealBytes(kek: Kek, aad: string, plaintext: Uint8Array): Enc {
  * or tag did not fit is not said, and not known
  */
 export function openValue(kek: Kek, aad: string, sealed: Value): Value {
+  return withPlaintext(kek, aad, sealed, parsePlaintext);
+}
+
+/**
+ * Seals what was sealed under one AAD under another, with a DEK of its own; byte for byte, whatever form it was kept in.
+ * @throws ColonnadeError as openValue
+ */
+export function resealValue(kek: Kek, aad: { from: string; to: string }, sealed: Value): Enc {
+  return withPlaintext(kek, aad.from, sealed, (plaintext) => sealBytes(kek, aad.to, plaintext));
+}
+
+function withPlaintext<T>(kek: Kek, aad: string, sealed: Value, use: (plaintext: Buffer) => T): T {
   const parts = readSealed(sealed, kek.kid);
   const dek = decrypt(kek.key, parts.wrapNonce, dekWrapAad(kek.kid, aad), parts.wrappedDek);
   try {
     const plaintext = decrypt(dek, parts.nonce, aad, parts.ciphertext);
     try {
-      return parsePlaintext(plaintext);
+      return use(plaintext);
     } finally {
       plaintext.fill(0);
     }

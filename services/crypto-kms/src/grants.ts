@@ -26,6 +26,7 @@ export type Grants = {
 
 const RIGHT_OF: Readonly<Record<GrantAct, (typeof READER_RIGHTS)[number]>> = {
   reveal: 'reveal',
+  reseal: 'reveal',
   'master.issue': 'admin',
   'master.revoke': 'admin',
   'reader.put': 'admin',

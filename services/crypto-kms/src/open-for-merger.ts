@@ -2,13 +2,12 @@ import {
   type Call,
   ColonnadeError,
   kmsOpenForMerger,
-  LIMITS,
   masterSubject,
   toColonnadeError,
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
-import { answerEach, type ItemResult, outcomeAnnotations } from './batch.ts';
+import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkMergeScope } from './context.ts';
 import { type Kek, openValue } from './envelope.ts';
 import type { Events } from './events.ts';
@@ -74,20 +73,10 @@ export function createMergerOpenHandler(deps: MergerOpenDeps) {
 }
 
 function checkLimits(request: Request, limit: RateLimit): void {
-  const sizes = request.items.map(({ enc }) => sealedSize(enc));
-  if (sizes.reduce((sum, size) => sum + size, 0) > LIMITS.kmsBatchBytes) {
-    throw new ColonnadeError('too_large', `the batch is over ${LIMITS.kmsBatchBytes} bytes; split it`);
-  }
+  checkBatchBytes(request.items);
   if (!limit.take(request.master, request.items.length)) {
     throw new ColonnadeError('rate_limited', 'the master asks for more items per second than it may');
   }
-}
-
-/** Characters of a stored value's texts: close to its size in a message. */
-function sealedSize(enc: Value): number {
-  if (typeof enc === 'string') return enc.length;
-  if (typeof enc !== 'object' || enc === null) return 0;
-  return Object.values(enc).reduce<number>((sum, part) => sum + sealedSize(part), 0);
 }
 
 /** The first few scopes that were refused, so that the record says what was tried. */

@@ -24,6 +24,7 @@ import { createMergerOpenHandler } from './open-for-merger.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { openReaders, type Readers } from './readers.ts';
 import { createRecordQueue } from './record-queue.ts';
+import { checkRoute, resealRoute } from './reseal.ts';
 import { openRevocations } from './revocations.ts';
 import { createSealHandler } from './seal.ts';
 import { openStateDir } from './state-dir.ts';
@@ -112,6 +113,8 @@ function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Eve
     route(kmsSeal, createSealHandler(kek, config.kid, trail, events)),
     route(kmsOpenForMerger, createMergerOpenHandler({ kek, tokens, limit, trail, events })),
     ...openRoutes(kek, guard),
+    resealRoute(kek, guard, events),
+    checkRoute(kek, trail, events),
     ...identityRoutes(tokens, revocations, guard, nowS),
     ...readerRoutes(readers, guard),
     route(kmsMac, async ({ sha256_hex }) => ({ mac_hex: mac(sha256_hex) })),

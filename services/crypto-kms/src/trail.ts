@@ -47,7 +47,11 @@ export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
  * before the caller learns of either.
  * @throws ColonnadeError what the work threw, or `bus_unavailable` when there is no record
  */
-export async function onRecord<T>(span: AuditSpan, work: () => Promise<T>): Promise<T> {
+export async function onRecord<T>(
+  span: AuditSpan,
+  work: () => Promise<T>,
+  annotate?: (result: T) => Readonly<Record<string, string>>,
+): Promise<T> {
   let result: T;
   try {
     result = await work();
@@ -55,7 +59,7 @@ export async function onRecord<T>(span: AuditSpan, work: () => Promise<T>): Prom
     await span.complete(failure(toColonnadeError(thrown)));
     throw thrown;
   }
-  await span.complete({ code: 200 });
+  await span.complete({ code: 200, ...(annotate === undefined ? {} : { annotations: annotate(result) }) });
   return result;
 }
 

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { auditSettings } from '@colonnade/audit';
+import { LIMITS } from '@colonnade/contracts';
 import { storeSettings, withStoreUrl } from '@colonnade/estate-store/settings';
 import {
   busSettings,
@@ -141,6 +142,24 @@ export const settings = {
   outboxMaxAgeMs: setting('OUTBOX_MAX_AGE_MS', zMs, {
     default: '60000',
     help: 'Not ready while an event waits longer than this for NATS, milliseconds',
+  }),
+  historyKeepVersions: optionalSetting('HISTORY_KEEP_VERSIONS', zPositive, {
+    help: 'Newest versions kept of each pillar, the one it is now among them; unset: all',
+  }),
+  historyKeepDays: optionalSetting('HISTORY_KEEP_DAYS', zPositive, {
+    help: 'Days a version is kept after it was replaced, or its pillar deleted; unset: for ever',
+  }),
+  historyRunMs: setting('HISTORY_RUN_MS', zMs, {
+    default: '3600000',
+    help: 'How often old versions are removed, milliseconds; 0: only when asked',
+  }),
+  minionsPerMaster: setting('MINIONS_PER_MASTER', zCount, {
+    default: String(LIMITS.minionsPerMaster),
+    help: 'Minions up to which a master gets new ones registered by their first request',
+  }),
+  minionsPerMinute: setting('MINIONS_PER_MINUTE', zPositive, {
+    default: String(LIMITS.minionsPerMinute),
+    help: 'New minions of one master registered in a minute, in each process; more wait for their next request',
   }),
   ...auditSettings,
   trustedProxies: optionalSetting('TRUSTED_PROXIES', zAddresses, {

@@ -8,7 +8,7 @@ import type {
   TaskRecord,
   TemplateRecord,
 } from '@colonnade/estate-store';
-import { fromPlain } from '@colonnade/value';
+import { fromPlain, type Value } from '@colonnade/value';
 
 /** What the outbox gets. Never a value: a subscriber that needs one asks for it, with rights of its own. */
 
@@ -21,6 +21,20 @@ export function pillarEvent(
   const { pid, tgtType, tgtId, pillarenv, name, isSecret } = pillar;
   const data = { pid, tgt_type: tgtType, tgt_id: tgtId, pillarenv, name, is_secret: isSecret };
   return { type, subject: `/pillars/${pid}`, data: fromPlain(data) };
+}
+
+type Place = Pick<PillarRecord, 'tgtType' | 'tgtId' | 'pillarenv' | 'name'>;
+
+/** `pillar`: as it is from now on. */
+export function pillarMovedEvent(
+  type: Part<'renamed' | 'moved', 'pillar'>,
+  pillar: Parameters<typeof pillarEvent>[1],
+  from: Place,
+): OutboxDraft {
+  const { subject, data } = pillarEvent('pillar.updated', pillar);
+  const { tgtType, tgtId, pillarenv, name } = from;
+  const was = fromPlain({ tgt_type: tgtType, tgt_id: tgtId, pillarenv, name });
+  return { type, subject, data: { ...(data as { [key: string]: Value }), from: was } };
 }
 
 export function collectionEvent(
@@ -42,12 +56,16 @@ export function masterEvent(
 }
 
 export function minionEvent(
-  type: Part<'registered' | 'updated' | 'deleted', 'minion'>,
+  type: Part<'registered' | 'updated' | 'deleted' | 'moved', 'minion'>,
   minion: Omit<MinionRecord, 'tick'>,
   facts?: InventoryFacts,
+  fromMaster?: string,
 ): OutboxDraft {
   const { master, id, collections, registeredBy } = minion;
-  const told = facts === undefined ? {} : { facts: factsData(facts) };
+  const told = {
+    ...(facts === undefined ? {} : { facts: factsData(facts) }),
+    ...(fromMaster === undefined ? {} : { from_master: fromMaster }),
+  };
   const data = { master, id, collections: [...collections], registered_by: registeredBy, ...told };
   return { type, subject: minionPath(master, id), data: fromPlain(data) };
 }

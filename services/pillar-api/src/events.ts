@@ -9,6 +9,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const seconds = metrics.histogram('api_http_request_seconds', 'Time to answer', ['method', 'route']);
   const bus = metrics.counter('api_bus_requests_total', 'Requests on the bus', ['endpoint', 'code']);
   const suppressed = metrics.counter('api_denials_suppressed_total', 'Denials beyond the limit', ['kind']);
+  const trimmed = metrics.counter('api_history_trimmed_total', 'Old versions removed', []);
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
@@ -42,6 +43,13 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     },
     busHandled(e: { endpoint: string; code: string; durationMs: number }): void {
       bus.inc({ endpoint: e.endpoint, code: e.code });
+    },
+    historyTrimmed(e: { removed: number; finished: boolean }): void {
+      trimmed.inc({}, e.removed);
+      if (e.removed > 0) logger.info(e, 'old versions removed');
+    },
+    historyTrimFailed(e: { error: { code: string } }): void {
+      logger.warn({ err: e.error }, 'old versions could not be removed');
     },
     bootstrapped(e: { tokenId: string }): void {
       logger.info(e, 'first admin token registered');

@@ -4,12 +4,14 @@ import {
   ColonnadeError,
   type Enc,
   type Endpoint,
+  kmsCheck,
   kmsDeleteReader,
   kmsIssueMaster,
   kmsJwks,
   kmsMac,
   kmsOpenForApi,
   kmsPutReader,
+  kmsReseal,
   kmsRevokeIdentity,
   kmsSeal,
   kmsVerifyForApi,
@@ -57,6 +59,8 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     async verify(grant: string, context: PillarContext, enc: Value, call: Call): Promise<void> {
       await ask(kmsVerifyForApi, { grant, context: toWire(context), enc }, call);
     },
+    reseal: (message: z.output<typeof kmsReseal.request>, call: Call) => ask(kmsReseal, message, call),
+    check: (message: z.output<typeof kmsCheck.request>, call: Call) => ask(kmsCheck, message, call),
     async mac(sha256Hex: string, call: Call): Promise<string> {
       return (await ask(kmsMac, { sha256_hex: sha256Hex }, call)).mac_hex;
     },
@@ -73,7 +77,8 @@ export function createKms(bus: Pick<Bus, 'request'>) {
   };
 }
 
-function toWire(context: PillarContext): OpenContext {
+/** The context of a pillar as the key service takes it. */
+export function toWire(context: PillarContext): OpenContext {
   const { tgtType, tgtId, pillarenv, name } = context;
   return { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name };
 }

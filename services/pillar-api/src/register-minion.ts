@@ -8,6 +8,7 @@ import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
 import { PROBLEMS } from './http/problem.ts';
 import type { Kms } from './kms.ts';
+import { createRegistrationRate } from './registration-rate.ts';
 import type { Lifecycle } from './routes/lifecycle.ts';
 import { createTokenVerifier } from './verify-master-token.ts';
 
@@ -21,8 +22,12 @@ export function registerMinionRoute(parts: {
   lifecycle: Pick<Lifecycle, 'factsOf'>;
   auditor: Auditor;
   events: Events;
+  /** See the settings of the same names. */
+  minionsPerMaster: number;
+  minionsPerMinute: number;
 }): Route {
-  const { estate, kms, lifecycle, auditor, events } = parts;
+  const { estate, kms, lifecycle, auditor, events, minionsPerMaster: maxOfMaster } = parts;
+  const rate = createRegistrationRate(parts.minionsPerMinute);
   const verify = createTokenVerifier(kms);
   return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
     const claims = await verify(token, call);
@@ -33,6 +38,7 @@ export function registerMinionRoute(parts: {
     if (master.onUnknownMinion === 'refuse') {
       throw new ColonnadeError('unknown_minion', 'the master takes no minions that are not registered');
     }
+    rate.take(masterId);
     const record = { master: masterId, id, collections: [], registeredBy: REGISTRAR };
     // Without a record nothing is changed, and without the record of its end nothing is answered.
     const span = auditor.begin(describe(masterId, id));
@@ -40,7 +46,7 @@ export function registerMinionRoute(parts: {
     try {
       await estate.write({
         by: REGISTRAR,
-        mutations: [{ kind: 'minion.put', expect: 'absent', record }],
+        mutations: [{ kind: 'minion.put', expect: 'absent', record, maxOfMaster }],
         events: [minionEvent('minion.registered', record, await lifecycle.factsOf(masterId, id))],
       });
       events.minionRegistered({ master: masterId, minionId: id });

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { openAuditor } from '@colonnade/audit';
+import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route } from '@colonnade/bus';
 import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
@@ -28,6 +28,7 @@ import { createKms } from './kms.ts';
 import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
+import { startRetention } from './retention.ts';
 import { allRoutes } from './routes/index.ts';
 import { createLifecycle } from './routes/lifecycle.ts';
 import { createSchemas } from './templates/schemas.ts';
@@ -55,7 +56,11 @@ export async function createPillarApi(
   const kms = createKms(bus);
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
-  stack.use(await serveBus(bus, registerMinionRoute({ estate, kms, lifecycle, auditor, events }), events));
+  const { minionsPerMaster, minionsPerMinute } = config;
+  const limits = { minionsPerMaster, minionsPerMinute };
+  const register = registerMinionRoute({ estate, kms, lifecycle, auditor, events, ...limits });
+  stack.use(await serveBus(bus, register, events));
+  const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
   const schemas = stack.use(createSchemas());
@@ -72,7 +77,7 @@ export async function createPillarApi(
   );
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
-  const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency };
+  const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency, retention };
   const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, noteUse: createTokenUse(store) },
@@ -98,6 +103,11 @@ export async function createPillarApi(
 function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, events: Events): Relay {
   const { relayPollMs: pollMs, relayLeaseMs: leaseMs } = config;
   return startRelay({ store, bus, events, holder: randomUUID(), pollMs, leaseMs });
+}
+
+function createRetention(config: PillarApiConfig, store: EstateStore, auditor: Auditor, events: Events) {
+  const { historyKeepVersions: keepVersions, historyKeepDays: keepDays, historyRunMs: runMs } = config;
+  return startRetention({ keepVersions, keepDays, runMs }, { store, auditor, events, holder: randomUUID() });
 }
 
 function serveBus(bus: Bus, route: Route, events: Events) {

@@ -453,15 +453,24 @@ describe('the estate over HTTP', () => {
     assertProblem(await world.admin.send('GET', '/explain?master=m1&minion_id=web-1'), 503, 'unavailable');
   });
 
-  test('an explanation that is too large for a message is a fault of ours, not of the request', async () => {
+  test('an explanation that is too large for a message says what to ask instead, and that works', async () => {
     const merger = await world.bus.as('pillar-merger');
-    const tooLarge = route(mergerExplain, async () => {
-      throw new ColonnadeError('too_large', 'the answer is too large for one message');
+    const where = { pid: 'p', tgt_type: 'root', tgt_id: 'root', pillarenv: 'base' } as const;
+    const keys = ['open', 'secret'].map((name) => ({
+      ...{ name, is_secret: name === 'secret', value: null, winner: where, overrode: [] },
+    }));
+    const tooLarge = route(mergerExplain, async ({ omit_values, pillarenv, ...asked }) => {
+      if (omit_values !== true)
+        throw new ColonnadeError('too_large', 'the answer is too large for one message');
+      return { clock: 1, ...asked, pillarenv, keys };
     });
     await merger.serve({ name: 'pillar-merger', version: '0.1.0', description: 'test' }, [tooLarge]);
     const answer = await world.admin.send('GET', '/explain?master=m1&minion_id=web-1');
-    assertProblem(answer, 500, 'internal');
-    assert.match(String(plain(answer).detail), /explanation .* too large/u);
+    assertProblem(answer, 422, 'unprocessable', 'values');
+    assert.match(String(plain(answer).detail), /over 4 MiB: ask with values=omit/u);
+    const short = await world.admin.send('GET', '/explain?master=m1&minion_id=web-1&values=omit');
+    const shown = (plain(short).keys as { value: unknown }[]).map(({ value }) => value);
+    assert.deepEqual([short.status, shown], [200, [null, null]]);
   });
 
   test('HEAD answers where GET does, with its status and headers, and without a body', async () => {

@@ -103,6 +103,32 @@ describe('a merger registers a minion it meets', () => {
     assert.ok(!(await exists('open', 'revoked')));
   });
 
+  test('not without bound: neither many nor fast, and its neighbours go on', async () => {
+    await using own = await startWorld({ env: { MINIONS_PER_MASTER: '3', MINIONS_PER_MINUTE: '5' } });
+    const [first, second] = await Promise.all(
+      ['m1', 'm2'].map(async (id) => {
+        const made = plain(await sendPlain(own.admin, 'POST', '/masters', { id })) as {
+          token: { token: string };
+        };
+        return made.token.token;
+      }),
+    );
+    const bus = await own.bus.as('pillar-merger');
+    const ask = (master: string, minion_id: string, token = '') =>
+      bus.request(estateRegisterMinion, { token, master, minion_id }, startCall(5000));
+    for (const id of ['a', 'b', 'c']) await ask('m1', id, first);
+    await rejects(ask('m1', 'd', first), 'forbidden');
+    await rejects(ask('m1', 'e', first), 'forbidden');
+    await rejects(ask('m1', 'f', first), 'rate_limited');
+    await ask('m1', 'a', first);
+    await ask('m2', 'a', second);
+    const put = (id: string) =>
+      sendPlain(own.admin, 'PUT', `/masters/m1/minions/${id}`, { collections: [] }, { 'if-none-match': '*' });
+    assert.equal((await put('d')).status, 201, 'an operator may');
+    const listed = plain(await own.admin.send('GET', '/masters/m1/minions'));
+    assert.equal((listed.items as unknown[]).length, 4);
+  });
+
   test('bad input gets its code in the micro error headers', async () => {
     const connection = await world.bus.raw('pillar-merger');
     const ask = async (text: string | Uint8Array) => {

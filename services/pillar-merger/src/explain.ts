@@ -38,15 +38,19 @@ export async function explainMerge(
     master,
     minion_id: minionId,
     pillarenv: result.envs.join(','),
-    keys: names.map(([name, key]) => explainKey(name, key)),
+    keys: names.map(([name, key]) => explainKey(name, key, request.omit_values === true)),
   };
 }
 
-function explainKey(name: string, { winner, overrode }: MergedKey): Explanation['keys'][number] {
+function explainKey(
+  name: string,
+  { winner, overrode }: MergedKey,
+  omitValue: boolean,
+): Explanation['keys'][number] {
   return {
     name,
     is_secret: winner.isSecret,
-    value: winner.isSecret ? SECRET_MASK : winner.value,
+    value: omitValue ? null : winner.isSecret ? SECRET_MASK : winner.value,
     winner: originOf(winner),
     overrode: overrode.map(originOf),
   };

@@ -42,6 +42,19 @@ const explain = (pillarenv: string, minion_id = 'web-1', id = 'salt-1') =>
   operator.request(mergerExplain, { master: id, minion_id, pillarenv }, call());
 const ask = async (minionId: string) => outcomeOf(await master.client.ask({ minionId, pillarenv: 'auto' }));
 
+test('values are left out when they are not wanted, secret or not', async () => {
+  const request = { master: 'salt-1', minion_id: 'web-1', pillarenv: 'auto' };
+  const { keys } = await operator.request(mergerExplain, { ...request, omit_values: true }, call());
+  assert.deepEqual(
+    keys.map(({ name, value, is_secret }) => [name, value, is_secret]),
+    [
+      ['n', null, false],
+      ['password', null, true],
+      ['role', null, false],
+    ],
+  );
+});
+
 test('each key tells the scope that won and those it overrode, and no secret', async () => {
   const { keys, pillarenv, clock } = await explain('auto');
   assert.equal(pillarenv, 'base,collection:web;user:ann');

@@ -7,4 +7,6 @@ export const zExplainQuery = z.strictObject({
   master: zMasterId,
   minion_id: zMinionId,
   pillarenv: zPillarenvRequest.optional(),
+  /** `omit`: every value is null, so that a pillar of any size can be explained. */
+  values: z.enum(['show', 'omit'], 'must be "show" or "omit"').optional(),
 });

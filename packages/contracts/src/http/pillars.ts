@@ -66,19 +66,21 @@ export type PillarView = z.infer<typeof zPillarView>;
 export const zPillarPage = pageOf(zPillarView);
 
 /** `GET /pillars/{pid}/versions`: oldest first; secrets masked. */
-export const zPillarVersions = pageOf(
-  z.strictObject({
-    op: z.enum(['create', 'update', 'delete']),
-    name: z.string(),
-    value: secretField(zValue, secretIfMarked),
-    is_secret: z.boolean(),
-    /** Its value is gone for good, and shown as null. */
-    purged: z.boolean(),
-    by: z.string(),
-    at: zTime,
-    clock: int(),
-  }),
-);
+export const zPillarVersion = z.strictObject({
+  op: z.enum(['create', 'update', 'delete', 'move', 'restore']),
+  tgt_type: zTgtType,
+  tgt_id: z.string(),
+  pillarenv: z.string(),
+  name: z.string(),
+  value: secretField(zValue, secretIfMarked),
+  is_secret: z.boolean(),
+  /** Its value is gone for good, and shown as null. */
+  purged: z.boolean(),
+  by: z.string(),
+  at: zTime,
+  clock: int(),
+});
+export const zPillarVersions = pageOf(zPillarVersion);
 
 /** `POST /pillars/{pid}/reveal` */
 export const zPillarReveal = z.strictObject({

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { minionTarget, rootTarget } from '@colonnade/contracts';
 import type { ApiTokenRecord } from '../port.ts';
 import * as h from './harness.ts';
 
@@ -83,6 +84,55 @@ export function testFleet(create: h.CreateHarness): void {
       assert.deepEqual(await keys({ collection: 'c2' }), ['m1/b', 'm2/a']);
       assert.deepEqual(await keys({ master: 'm2', collection: 'c1' }), ['m2/a']);
       assert.deepEqual(await keys({ master: 'm3' }), []);
+    });
+  });
+
+  test('pillars are listed by the master of their minion, whatever it is called, and follow a move', async () => {
+    await h.withStore(create, async (store) => {
+      await h.writeTick(store, ...['m1', 'm1.b', 'xm1'].map((id) => h.putMaster(id)));
+      await h.writeTick(
+        store,
+        ...['m1', 'm1.b', 'xm1'].flatMap((id) => [h.putMinion(id, 'a'), h.putMinion(id, 'é')]),
+      );
+      const of = (master: string, minion: string) => minionTarget(minion, master);
+      await h.writeTick(
+        store,
+        ...[h.createPillar('p1', of('m1', 'a')), h.createPillar('p2', { ...of('m1', 'é'), name: 'n' })],
+        ...[
+          h.createPillar('p3', of('m1.b', 'a')),
+          h.createPillar('p4', of('xm1', 'a')),
+          h.createPillar('p5'),
+        ],
+      );
+      const pidsOf = async (master: string, more = {}, limit = 9) => {
+        const filter = { tgtTypes: ['minion', 'root'] as const, master, ...more };
+        return (await store.listPillars(filter, { after: undefined, limit })).rows.map(({ pid }) => pid);
+      };
+      assert.deepEqual(await pidsOf('m1'), ['p1', 'p2']);
+      assert.deepEqual(await pidsOf('m1', {}, 1), ['p1']);
+      assert.deepEqual(await pidsOf('m1', { name: 'n' }), ['p2']);
+      assert.deepEqual(await pidsOf('m1', { tgtId: 'a' }), ['p1']);
+      assert.deepEqual([await pidsOf('m1.b'), await pidsOf('nobody')], [['p3'], []]);
+      const place = { ...of('xm1', 'é'), name: 'n' };
+      const { tgtType, tgtId, pillarenv, name } = place;
+      const move = { kind: 'pillar.move', pid: 'p2', expectTick: 3, value: 1n } as const;
+      await h.writeTick(store, { ...move, place: { tgtType, tgtId, pillarenv, name } });
+      assert.deepEqual([await pidsOf('m1'), await pidsOf('xm1')], [['p1'], ['p2', 'p4']]);
+      await h.writeTick(store, { ...move, expectTick: 4, place: { ...rootTarget, name } });
+      assert.deepEqual(await pidsOf('xm1'), ['p4']);
+    });
+  });
+
+  test('a master gets no more minions than it may have, also when many come at once', async () => {
+    await h.withStore(create, async (store) => {
+      await h.writeTick(store, h.putMaster('m1'), h.putMaster('m2'), h.putMinion('m2', 'other'));
+      const put = (id: string) => store.write(h.batch([{ ...h.putMinion('m1', id), maxOfMaster: 3 }]));
+      const outcomes = await Promise.allSettled(['a', 'b', 'c', 'd', 'e'].map(put));
+      assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 3);
+      await h.assertRefused(put('f'), 'forbidden');
+      await h.assertRefused(put('a'), 'already_exists');
+      await h.writeTick(store, h.putMinion('m1', 'g'));
+      await h.assertRefused(put('h'), 'forbidden');
     });
   });
 

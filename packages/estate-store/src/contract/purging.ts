@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fromPlain } from '@colonnade/value';
-import type { EstateStore, PillarVersion } from '../port.ts';
+import type { EstateStore } from '../port.ts';
+import type { PillarVersion } from '../port-history.ts';
 import * as h from './harness.ts';
 
 const SEALED = fromPlain({ $enc: 'sealed' });

@@ -7,8 +7,8 @@ import type {
   MinionRecord,
   OutboxRow,
   PillarRecord,
-  PillarVersion,
 } from '../port.ts';
+import type { HistoryFloor, PillarVersion } from '../port-history.ts';
 import type { InventoryRecord } from '../port-inventories.ts';
 import type { TaskRecord, TemplateRecord } from '../port-tasks.ts';
 
@@ -50,6 +50,8 @@ export type ReadRows = <T extends ArchiveTable>(table: T) => AsyncIterable<reado
 /** An estate to be read whole. */
 export interface ArchiveSource extends AsyncDisposable {
   readClock(): Promise<Clock>;
+  /** As in `ScopeHistory`: what a copy must not take for known. */
+  readHistoryFloor(): Promise<HistoryFloor>;
   readRows: ReadRows;
 }
 
@@ -59,5 +61,5 @@ export interface ArchiveTarget extends AsyncDisposable {
   /** What was appended. */
   readRows: ReadRows;
   /** Makes it an estate with this tick and an incarnation of its own. */
-  finish(tick: number): Promise<Clock>;
+  finish(tick: number, historyFloor: HistoryFloor): Promise<Clock>;
 }

@@ -47,7 +47,8 @@ export async function copyStore(
   const tables = await compare(source.readRows, target.readRows);
   const now = await source.readClock();
   if (now.tick !== clock.tick || now.incarnation !== clock.incarnation) throw changedMeanwhile();
-  return { from: clock, to: await target.finish(clock.tick + INCARNATION_JUMP), tables };
+  const made = await target.finish(clock.tick + INCARNATION_JUMP, await source.readHistoryFloor());
+  return { from: clock, to: made, tables };
 }
 
 function openSource(place: EstatePlace): Promise<ArchiveSource> {

@@ -14,6 +14,7 @@ import {
   putToken,
   requireAdmin,
 } from './mutations-fleet.ts';
+import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import { createTask, deleteTask, deleteTemplate, putTemplate, setTaskState } from './mutations-task.ts';
 import type { StoredValue } from './stored-value.ts';
@@ -47,7 +48,8 @@ export async function keepTick(
   group.tick += 1;
   const { tables, within, appended, tick } = group;
   const changed = new Set<ChangeKey>();
-  await run({ tables, within, appended, tick, by, atMs, change: (key) => changed.add(key) });
+  const { changesFloor } = group.clock;
+  await run({ tables, within, appended, tick, by, atMs, changesFloor, change: (key) => changed.add(key) });
   // So many keys are told as `all`, and might not fit one document.
   if (changed.size > MAX_CHANGED) group.clock = { ...group.clock, changesFloor: tick };
   else if (changed.size > 0) keepChanges(group, changed);
@@ -93,6 +95,10 @@ const APPLY: {
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
   'pillar.purgeHistory': purgeHistory,
+  'pillar.move': movePillar,
+  'pillar.restore': restorePillar,
+  'pillar.purge': purgePillar,
+  'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,

@@ -10,6 +10,7 @@ import {
   type ArchiveTarget,
   type ReadRows,
 } from '../copy/archive.ts';
+import type { HistoryFloor } from '../port-history.ts';
 import { readNewestClock } from './clock.ts';
 import { type ClockDocument, type Connection, openConnection, type Tables } from './connection.ts';
 import * as documents from './documents.ts';
@@ -17,6 +18,7 @@ import { toMongoStoreError } from './errors.ts';
 import { fromInventory, toInventory } from './inventories.ts';
 import { acquireMigrationLock, MIGRATION_LOCK } from './migration-lock.ts';
 import type { MongoOptions } from './options.ts';
+import { readHistoryFloor } from './reads.ts';
 import { INDEX, MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
 import { packStoredValue } from './stored-value.ts';
 import * as tasks from './task-documents.ts';
@@ -121,6 +123,7 @@ export async function openMongoSource(options: MongoOptions): Promise<ArchiveSou
         const { incarnation, tick } = await readNewestClock(connection);
         return { incarnation, tick };
       }),
+    readHistoryFloor: () => connection.use(() => readHistoryFloor(connection.tables, connection.limit)),
     readRows: createReadRows(connection),
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
@@ -158,7 +161,7 @@ export async function openMongoTarget(options: MongoOptions): Promise<ArchiveTar
       await connection.use(() => collection.insertMany(rows.map(toDocument)));
     },
     readRows: createReadRows(connection),
-    finish: (tick) => connection.use(() => finish(connection, tick)),
+    finish: (tick, historyFloor) => connection.use(() => finish(connection, tick, historyFloor)),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -211,13 +214,16 @@ async function begin(connection: Connection): Promise<void> {
   });
 }
 
-async function finish(connection: Connection, tick: number) {
+async function finish(connection: Connection, tick: number, historyFloor: HistoryFloor) {
   const { meta } = connection.tables;
   const incarnation = randomUUID();
   const at = { tick: Long.fromNumber(tick), changes_floor: Long.fromNumber(tick) };
   await inTransaction(connection, async (session) => {
     await meta.insertOne({ _id: 'clock', schema_version: SCHEMA_VERSION, incarnation, ...at }, { session });
     await meta.deleteOne({ _id: 'copy' }, { session });
+    const { tick: floor, atMs } = historyFloor;
+    const known = { $set: { floor: Long.fromNumber(floor), floor_at: new Date(atMs) } };
+    await meta.updateOne({ _id: 'history' }, known, { session, upsert: true });
   });
   return { incarnation, tick };
 }

@@ -30,6 +30,9 @@ export type ClockDocument = {
 /** Set while a copy is under way into this database: until it is whole, it is no estate. */
 export type CopyMark = { _id: 'copy'; started_at: Date };
 
+/** The newest deletion whose pillar is forgotten whole, and when that was; absent: there is none. */
+export type HistoryDocument = { _id: 'history'; floor: Long; floor_at: Date };
+
 /** A session in which some process writes; see `unblock.ts`. */
 export type WriterDocument = { _id: UUID; seen_at: Date };
 
@@ -46,7 +49,7 @@ export type Tables = {
   answers: Collection<AnswerDocument>;
   leases: Collection<LeaseDocument>;
   writers: Collection<WriterDocument>;
-  meta: Collection<ClockDocument | CopyMark>;
+  meta: Collection<ClockDocument | CopyMark | HistoryDocument>;
   templates: Collection<TemplateDocument>;
   tasks: Collection<TaskDocument>;
   /** Staged changes; read with `exact`, since they hold values. */

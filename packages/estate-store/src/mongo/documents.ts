@@ -8,9 +8,10 @@ import type {
   MinionRecord,
   OutboxRow,
   PillarRecord,
-  PillarVersion,
   Role,
 } from '../port.ts';
+import type { PillarVersion, VersionMark } from '../port-history.ts';
+import { masterOf } from '../rules/pillar-target.ts';
 import { readStoredValue, type StoredValue } from './stored-value.ts';
 
 /** Documents as the collections hold them, and their way to records and back. Ticks are int64, times dates. */
@@ -32,6 +33,8 @@ export type PillarDocument = StoredValue & {
   updated_at: Date;
   pid: string;
   tick: Long;
+  /** Of a minion's pillar: its master. It only serves to be looked for. */
+  of_master?: string;
 };
 
 /** Of a purged version everything is kept but its value, which is null. */
@@ -62,7 +65,17 @@ export function toVersion(document: VersionDocument): PillarVersion {
   return { ...toPillar(document), op: document.op, purged: document.purged };
 }
 
+/** Read without its value. */
+export function toMark(document: Partial<VersionDocument>): VersionMark {
+  const { pid, tick, op, pillarenv, name, isSecret, updatedAtMs } = toVersion({
+    value: null,
+    ...document,
+  } as VersionDocument);
+  return { pid, tick, op, pillarenv, name, isSecret, updatedAtMs, purged: document.purged === true };
+}
+
 export function fromPillar(record: Omit<PillarRecord, 'value'>, value: StoredValue): PillarDocument {
+  const master = masterOf(record.tgtType, record.tgtId, record.pillarenv);
   return {
     _id: new ObjectId(),
     tgt_type: record.tgtType,
@@ -77,6 +90,7 @@ export function fromPillar(record: Omit<PillarRecord, 'value'>, value: StoredVal
     updated_at: new Date(record.updatedAtMs),
     pid: record.pid,
     tick: Long.fromNumber(record.tick),
+    ...(master === undefined ? {} : { of_master: master }),
   };
 }
 

@@ -3,7 +3,12 @@ import type { Collection, Document, Long } from 'mongodb';
 import type { Expect, Mutation } from '../port.ts';
 import { checkAdmin } from '../rules/admin.ts';
 import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
-import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
+import {
+  checkMasterKnown,
+  checkMembershipList,
+  checkMembershipsKnown,
+  checkRoomForMinion,
+} from '../rules/memberships.ts';
 import { fromMaster, fromMinion, fromToken, minionKey, toNumber, toToken } from './documents.ts';
 import { acceptInventory } from './inventories.ts';
 import { INDEX } from './schema.ts';
@@ -30,12 +35,16 @@ export async function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>):
   tx.change(`master:${id}`);
 }
 
-/** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request */
-export async function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): Promise<void> {
+/** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request | forbidden */
+export async function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'minion.put'>): Promise<void> {
   const { tables, within } = tx;
   const { master, id, collections } = record;
   checkMasterKnown(await hasAny(tx, tables.masters, { _id: master }));
   await checkExpected(tx, tables.minions, 'minion', minionKey(master, id), expect);
+  if (maxOfMaster !== undefined) {
+    const options = { ...within, hint: INDEX.minion, limit: maxOfMaster };
+    checkRoomForMinion(await tables.minions.countDocuments({ master }, options), maxOfMaster);
+  }
   checkMembershipList(collections);
   if (collections.length > 0) {
     const wanted = { _id: { $in: [...collections] } };

@@ -1,6 +1,7 @@
 import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import { type Filter, Long } from 'mongodb';
 import type { Mutation } from '../port.ts';
+import type { VersionOp } from '../port-history.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
 import {
@@ -21,19 +22,35 @@ import { flush, type Tx } from './transaction.ts';
 export async function createPillar(tx: Tx, { record }: PillarCreate<StoredValue>): Promise<void> {
   checkPidUnused(await hasVersions(tx, record.pid));
   await checkTarget(tx, record);
-  const { by, atMs, tick } = tx;
-  const written = { createdBy: by, updatedBy: by, createdAtMs: atMs, updatedAtMs: atMs, tick };
+  const document = await insertPillar(tx, record, { by: tx.by, atMs: tx.atMs });
+  keepVersion(tx, document, 'create');
+}
+
+/**
+ * `made`: who made it, and when; a pillar that comes back keeps it.
+ * @throws ColonnadeError already_exists | conflict (pid used before)
+ */
+export async function insertPillar(
+  { tables, within, by, atMs, tick }: Tx,
+  record: PillarCreate<StoredValue>['record'],
+  made: { by: string; atMs: number },
+): Promise<PillarDocument> {
+  const written = { createdBy: made.by, updatedBy: by, createdAtMs: made.atMs, updatedAtMs: atMs, tick };
   const document = fromPillar({ ...record, ...written }, record.value);
+  await refuseTwins(() => tables.pillars.insertOne(document, within));
+  return document;
+}
+
+/** The unique indexes see what a look before the write could only guess. */
+export async function refuseTwins<T>(write: () => Promise<T>): Promise<T> {
   try {
-    await tx.tables.pillars.insertOne(document, tx.within);
+    return await write();
   } catch (thrown) {
-    // The unique indexes see what a look before the insert could only guess.
     const key = brokenKey(thrown);
     if (key === undefined) throw thrown;
     checkPidUnused(key[0] === 'pid');
     throw twinExists();
   }
-  keepVersion(tx, document, 'create');
 }
 
 /** @throws ColonnadeError not_found | precondition_failed */
@@ -59,7 +76,7 @@ export async function deletePillar(
 }
 
 /** Looks after the change, not before it: a refusal undoes it with the whole transaction. */
-function expected(found: PillarDocument | null, expectTick: number | undefined): PillarDocument {
+export function expected(found: PillarDocument | null, expectTick: number | undefined): PillarDocument {
   checkExpect('pillar', found === null ? undefined : { tick: toNumber(found.tick) }, expectTick);
   return found as PillarDocument;
 }
@@ -75,18 +92,18 @@ export async function purgeHistory(
 }
 
 /** Takes the values out of the documents; where the server keeps older copies of them is not ours to say. */
-async function purgeVersions(tx: Tx, which: Filter<VersionDocument>): Promise<void> {
+export async function purgeVersions(tx: Tx, which: Filter<VersionDocument>): Promise<void> {
   await flush(tx);
   const purged = { $set: { value: null, purged: true }, $unset: { value_json: true } } as object;
   await tx.tables.versions.updateMany(which, purged, { ...tx.within, hint: INDEX.version });
 }
 
-function writtenBy({ by, atMs, tick }: Tx) {
+export function writtenBy({ by, atMs, tick }: Tx) {
   return { updated_by: by, updated_at: new Date(atMs), tick: Long.fromNumber(tick) };
 }
 
 /** Every change leaves the full document as it was right after it (a delete: the last contents, and who deleted). */
-function keepVersion(tx: Tx, document: PillarDocument, op: 'create' | 'update' | 'delete'): void {
+export function keepVersion(tx: Tx, document: PillarDocument, op: VersionOp): void {
   const { _id, ...rest } = document;
   // Without its `_id`, the driver makes a new one for the version.
   tx.appended.versions.push({ ...rest, op, purged: false } as never);

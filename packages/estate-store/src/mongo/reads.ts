@@ -9,12 +9,13 @@ import type {
   Page,
   PillarFilter,
   PillarRecord,
-  PillarVersion,
 } from '../port.ts';
+import type { HistoryFloor, PillarVersion, ScopeHistory } from '../port-history.ts';
 import { checkLimit, cutPage, minionCursor, readMinionCursor } from '../rules/page.ts';
-import type { Tables } from './connection.ts';
+import type { HistoryDocument, Tables } from './connection.ts';
 import * as documents from './documents.ts';
 import { INDEX } from './schema.ts';
+import type { Group } from './transaction.ts';
 
 /**
  * The queries. Where a filter does not pick its index by itself, they name it; `within` is the session and the time limit of all of them. Only those
@@ -47,9 +48,9 @@ export async function listPillars(
   page: PageAsk,
 ): Promise<Page<PillarRecord>> {
   checkLimit(page.limit);
-  const { tgtTypes, tgtId, pillarenv, name } = filter;
+  const { tgtTypes, tgtId, pillarenv, name, master } = filter;
   const wanted: Document = { pid: { $gt: page.after ?? '' }, tgt_type: { $in: [...tgtTypes] } };
-  for (const [field, value] of Object.entries({ tgt_id: tgtId, pillarenv, name })) {
+  for (const [field, value] of Object.entries({ tgt_id: tgtId, pillarenv, name, of_master: master })) {
     if (value !== undefined) wanted[field] = value;
   }
   const options = { ...within, hint: listIndex(filter), sort: { pid: 1 }, limit: page.limit + 1 } as const;
@@ -58,9 +59,10 @@ export async function listPillars(
 }
 
 /** What names a scope or a target finds few pillars, which are then sorted; the others are read in their order. */
-function listIndex({ tgtId, pillarenv, name }: PillarFilter) {
+function listIndex({ tgtId, pillarenv, name, master }: PillarFilter) {
   if (pillarenv !== undefined) return INDEX.pillarEnv;
   if (tgtId !== undefined) return INDEX.pillarKey;
+  if (master !== undefined) return INDEX.pillarMaster;
   return name === undefined ? INDEX.pillarPid : INDEX.pillarName;
 }
 
@@ -74,6 +76,63 @@ export async function listVersions(
   const options = { ...within, sort: { tick: 1 }, limit: page.limit } as const;
   return (await tables.versions.find(wanted, options).toArray()).map(documents.toVersion);
 }
+
+export async function getVersion(
+  tables: Tables,
+  within: Within,
+  pid: string,
+  tick?: number,
+): Promise<PillarVersion | undefined> {
+  const wanted = { pid, ...(tick === undefined ? {} : { tick: Long.fromNumber(tick) }) };
+  const found = await tables.versions.findOne(wanted, { ...within, hint: INDEX.version, sort: { tick: -1 } });
+  return found === null ? undefined : documents.toVersion(found);
+}
+
+export async function readHistoryFloor(tables: Tables, within: Within): Promise<HistoryFloor> {
+  const found = (await tables.meta.findOne({ _id: 'history' }, within)) as HistoryDocument | null;
+  if (found === null) return { tick: 0, atMs: 0 };
+  return { tick: documents.toNumber(found.floor), atMs: found.floor_at.getTime() };
+}
+
+/** Pids whose versions are asked for at once. */
+const PIDS_AT_ONCE = 500;
+
+/** Belongs into a transaction: it reads several times. Values are left out: they would be read whole for nothing. */
+export async function readScopeHistory(
+  { tables, within, clock }: Pick<Group, 'tables' | 'within' | 'clock'>,
+  pillarenv: string,
+  { pids: only, limit }: { pids: readonly string[] | undefined; limit: number },
+): Promise<ScopeHistory> {
+  const { incarnation, tick } = clock;
+  const historyFloor = await readHistoryFloor(tables, within);
+  const read = (
+    wanted: Document,
+    fields: readonly string[],
+    hint: Readonly<Record<string, 1>>,
+    max: number,
+  ) => {
+    const projection = { _id: 0, ...Object.fromEntries(fields.map((field) => [field, 1])) };
+    return tables.versions
+      .find(wanted, { ...within, hint, projection, sort: hint, limit: max + 1 })
+      .toArray();
+  };
+  const inScope = { pillarenv, ...(only === undefined ? {} : { pid: { $in: [...only] } }) };
+  const stood = await read(inScope, ['pid'], INDEX.versionEnv, limit);
+  const pids = [...new Set(stood.map(({ pid }) => pid))];
+  const found: Partial<documents.VersionDocument>[] = [];
+  for (let from = 0; from < pids.length && found.length <= limit; from += PIDS_AT_ONCE) {
+    const wanted = { pid: { $in: pids.slice(from, from + PIDS_AT_ONCE) } };
+    found.push(...(await read(wanted, MARK_FIELDS, INDEX.version, limit - found.length)));
+  }
+  const isWhole = stood.length <= limit && found.length <= limit;
+  return {
+    clock: { incarnation, tick },
+    historyFloor,
+    marks: isWhole ? found.map(documents.toMark) : undefined,
+  };
+}
+
+const MARK_FIELDS = ['pid', 'tick', 'op', 'purged', 'pillarenv', 'name', 'is_secret', 'updated_at'];
 
 export async function readCollection(tables: Tables, within: Within, id: string) {
   const found = await tables.collections.findOne({ _id: id }, within);

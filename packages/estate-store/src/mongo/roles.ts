@@ -12,12 +12,11 @@ type Actions = Partial<Record<keyof Tables, readonly string[]>>;
 
 const ALL = ['find', 'insert', 'update', 'remove'];
 const QUEUE = ['find', 'insert', 'remove'];
-/** Of history too: values are purged, versions never removed. */
 const KEEP = ['find', 'insert', 'update'];
 
 const API: Actions = {
   ...{ pillars: ALL, collections: ALL, masters: ALL, minions: ALL, tokens: ALL, writers: ALL },
-  ...{ versions: KEEP, outbox: QUEUE, changes: QUEUE, answers: KEEP, leases: KEEP, meta: KEEP },
+  ...{ versions: ALL, outbox: QUEUE, changes: QUEUE, answers: KEEP, leases: KEEP, meta: KEEP },
   ...{ templates: ALL, tasks: ALL, imports: ALL, inventories: ALL },
 };
 

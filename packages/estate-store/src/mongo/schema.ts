@@ -1,4 +1,5 @@
 import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
+import { masterOf } from '../rules/pillar-target.ts';
 import { TABLE_NAMES, type Tables } from './connection.ts';
 
 type Keys = Record<string, 1>;
@@ -15,6 +16,8 @@ export const INDEX = {
   pillarEnv: { pillarenv: 1, name: 1, pid: 1 },
   pillarName: { name: 1, pid: 1 },
   version: { pid: 1, tick: 1 },
+  versionEnv: { pillarenv: 1, pid: 1, tick: 1 },
+  pillarMaster: { of_master: 1, pid: 1 },
   collectionParent: { parent_id: 1 },
   minion: { master: 1, id: 1 },
   minionCollections: { collections: 1, master: 1, id: 1 },
@@ -65,6 +68,9 @@ const INVENTORY_INDEXES: readonly IndexPlan[] = [
   { table: 'inventories', keys: INDEX.inventoryState },
 ];
 
+/** Pillars whose master is written into them at once. */
+const BACKFILL_CHUNK = 500;
+
 /**
  * The migrations: entry i brings the schema from version i to i + 1. Each may be run again after it was cut short.
  * Entries are never changed once released; a new need is a new entry.
@@ -86,10 +92,35 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
     await ensureCollection(db, 'inventories');
     for (const plan of INVENTORY_INDEXES) await ensureIndex(db, plan);
   },
+  async (db) => {
+    await ensureIndex(db, { table: 'versions', keys: INDEX.versionEnv });
+    await ensureIndex(db, { table: 'pillars', keys: INDEX.pillarMaster, options: { sparse: true } });
+    await fillInMasters(db);
+  },
 ];
 
 /** The schema this program reads and writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/** `of_master` of pillars that were written before there was such a field; those nobody adopted have no pid. */
+async function fillInMasters(db: Db): Promise<void> {
+  const pillars = db.collection(TABLE_NAMES.pillars);
+  let after = '';
+  for (;;) {
+    const found = await pillars
+      .find({ pid: { $gt: after } }, { hint: INDEX.pillarPid, sort: { pid: 1 }, limit: BACKFILL_CHUNK })
+      .toArray();
+    const updates = found.flatMap(({ _id, tgt_type, tgt_id, pillarenv }) => {
+      const master = masterOf(tgt_type, tgt_id, pillarenv);
+      return master === undefined
+        ? []
+        : [{ updateOne: { filter: { _id }, update: { $set: { of_master: master } } } }];
+    });
+    if (updates.length > 0) await pillars.bulkWrite(updates);
+    if (found.length < BACKFILL_CHUNK) return;
+    after = String(found.at(-1)?.pid);
+  }
+}
 
 async function ensureCollection(db: Db, table: keyof Tables): Promise<void> {
   const name = TABLE_NAMES[table];

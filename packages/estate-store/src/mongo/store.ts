@@ -17,6 +17,7 @@ import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
 import * as tasks from './task-reads.ts';
 import { readTransaction } from './transaction.ts';
+import { trimHistory } from './trim-history.ts';
 import { openView } from './view.ts';
 import { createWriteQueue, type WriteQueue } from './write-queue.ts';
 
@@ -57,6 +58,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Estate
     ...createReader(connection, options),
     ...createReading(connection),
     ...createWriting(queue),
+    ...createTrimming(connection),
     ...createImporting(connection, queue),
     openView: () => connection.use(() => openView(connection)),
     [Symbol.asyncDispose]: dispose,
@@ -78,7 +80,11 @@ export async function openMongoReader(options: MongoOptions): Promise<EstateRead
 
 type Reader = Omit<EstateReader, typeof Symbol.asyncDispose>;
 type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'>;
-type Reading = Omit<EstateStore, keyof Writing | keyof ImportWrites | 'openView' | keyof EstateReader>;
+type Trimming = Pick<EstateStore, 'trimHistory'>;
+type Reading = Omit<
+  EstateStore,
+  keyof Writing | keyof ImportWrites | keyof Trimming | 'openView' | keyof EstateReader
+>;
 
 function createReader(connection: Connection, { operationTimeoutMs }: MongoOptions): Reader {
   const snapshot = createSnapshotReader(connection, operationTimeoutMs ?? OPERATION_TIMEOUT_MS);
@@ -101,6 +107,13 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     findPillar: (...key) => use(() => reads.findPillar(tables, limit, ...key)),
     listPillars: (filter, page) => use(() => reads.listPillars(tables, limit, filter, page)),
     listVersions: (pid, page) => use(() => reads.listVersions(tables, limit, pid, page)),
+    getVersion: (pid, tick) => use(() => reads.getVersion(tables, limit, pid, tick)),
+    readScopeHistory: (pillarenv, options) =>
+      use(() =>
+        readTransaction(connection, deadlineMs(), (group) =>
+          reads.readScopeHistory(group, pillarenv, options),
+        ),
+      ),
     getCollection: (id) => use(() => reads.readCollection(tables, limit, id)),
     listCollections: () => use(() => reads.listCollections(tables, limit)),
     getBranch: (id) =>
@@ -121,6 +134,12 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     listTasks: (filter, page) => use(() => tasks.listTasks(tables, limit, filter, page)),
     getInventory: (master, id) => use(() => inventories.readInventory(tables, limit, master, id)),
     listInventories: (filter, page) => use(() => inventories.listInventories(tables, limit, filter, page)),
+  };
+}
+
+function createTrimming({ tables, limit, use }: Connection): Trimming {
+  return {
+    trimHistory: (retention, { after }) => use(() => trimHistory(tables, limit, { retention, after })),
   };
 }
 

@@ -24,6 +24,8 @@ export type Group = {
 
 /** What a mutation gets: the open transaction and what is the same for the whole batch. */
 export type Tx = Pick<Group, 'tables' | 'within' | 'appended'> & {
+  /** Changes at or before it are forgotten. */
+  changesFloor: number;
   /** The tick this batch makes. */
   tick: number;
   by: string;

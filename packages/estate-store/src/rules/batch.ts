@@ -1,16 +1,18 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import { canonicalText, type Value, ValueError } from '@colonnade/value';
-import type { IdempotencyDraft, Mutation, WriteBatch } from '../port.ts';
+import type { IdempotencyDraft, Mutation, PillarDraft, WriteBatch } from '../port.ts';
 
 /** Mutations and batches with their values as an adapter stores them: `V` for pillars, canonical text for the rest. */
 
 type With<V, T> = Omit<T, 'value'> & { value: V };
-type PillarDraft = Extract<Mutation, { kind: 'pillar.create' }>['record'];
-type TemplatePut = Extract<Mutation, { kind: 'template.put' }>;
-type InventoryPut = Extract<Mutation, { kind: 'inventory.put' }>;
+type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
+type TemplatePut = Of<'template.put'>;
+type InventoryPut = Of<'inventory.put'>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
-export type PillarUpdate<V> = With<V, Extract<Mutation, { kind: 'pillar.update' }>>;
+export type PillarUpdate<V> = With<V, Of<'pillar.update'>>;
+export type PillarMove<V> = With<V, Of<'pillar.move'>>;
+export type PillarRestore<V> = Omit<Of<'pillar.restore'>, 'record'> & { record: With<V, PillarDraft> };
 
 /** The schema as canonical text: nobody searches in it. */
 export type PackedTemplatePut = Omit<TemplatePut, 'record'> & {
@@ -25,9 +27,22 @@ export type PackedInventoryPut = Omit<InventoryPut, 'record'> & {
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
+  | PillarMove<V>
+  | PillarRestore<V>
   | PackedTemplatePut
   | PackedInventoryPut
-  | Exclude<Mutation, { kind: 'pillar.create' | 'pillar.update' | 'template.put' | 'inventory.put' }>;
+  | Exclude<
+      Mutation,
+      {
+        kind:
+          | 'pillar.create'
+          | 'pillar.update'
+          | 'pillar.move'
+          | 'pillar.restore'
+          | 'template.put'
+          | 'inventory.put';
+      }
+    >;
 
 export type PackedBatch<V> = {
   mutations: readonly PackedMutation<V>[];
@@ -53,15 +68,20 @@ export function packBatch<V>(batch: WriteBatch, packPillarValue: (value: Value) 
 }
 
 function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedMutation<V> {
-  if (mutation.kind === 'pillar.update') return { ...mutation, value: pack(mutation.value) };
-  if (mutation.kind === 'template.put') {
-    return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
+  switch (mutation.kind) {
+    case 'pillar.update':
+    case 'pillar.move':
+      return { ...mutation, value: pack(mutation.value) };
+    case 'pillar.create':
+    case 'pillar.restore':
+      return { ...mutation, record: { ...mutation.record, value: pack(mutation.record.value) } };
+    case 'template.put':
+      return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
+    case 'inventory.put':
+      return { ...mutation, record: { ...mutation.record, facts: packText(mutation.record.facts) } };
+    default:
+      return mutation;
   }
-  if (mutation.kind === 'inventory.put') {
-    return { ...mutation, record: { ...mutation.record, facts: packText(mutation.record.facts) } };
-  }
-  if (mutation.kind !== 'pillar.create') return mutation;
-  return { kind: mutation.kind, record: { ...mutation.record, value: pack(mutation.record.value) } };
 }
 
 /** The canonical text. @throws ColonnadeError `value_invalid` for a value that has none */
@@ -98,7 +118,9 @@ export function checkShape({ mutations, events }: PackedBatch<unknown>): void {
 function recordKey(mutation: PackedMutation<unknown>): string {
   const type = mutation.kind.slice(0, mutation.kind.indexOf('.'));
   if ('pid' in mutation) return `${type}:${mutation.pid}`;
-  if (mutation.kind === 'pillar.create') return `${type}:${mutation.record.pid}`;
+  if (mutation.kind === 'pillar.create' || mutation.kind === 'pillar.restore')
+    return `${type}:${mutation.record.pid}`;
+  if (mutation.kind === 'scope.requireUnchanged') return `${type}:${mutation.pillarenv}`;
   const record = 'record' in mutation ? mutation.record : mutation;
   return 'master' in record ? `${type}:${record.master}/${record.id}` : `${type}:${record.id}`;
 }

@@ -22,6 +22,15 @@ export function checkDeletable(expect: Expect): void {
   throw new ColonnadeError('bad_request', 'a delete cannot expect the record to be absent');
 }
 
+/** @throws ColonnadeError precondition_failed */
+export function checkUnchanged(isUnchanged: boolean): void {
+  if (isUnchanged) return;
+  throw new ColonnadeError(
+    'precondition_failed',
+    'the scope has changed meanwhile, or it is too long ago to tell',
+  );
+}
+
 /** Nothing is deleted while something hangs on it. @throws ColonnadeError conflict that names what does */
 export function checkFree(what: string, hanging: Readonly<Record<string, boolean>>): void {
   for (const [name, isThere] of Object.entries(hanging)) {

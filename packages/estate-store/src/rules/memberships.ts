@@ -5,6 +5,12 @@ export function checkMasterKnown(isThere: boolean): void {
   if (!isThere) throw new ColonnadeError('unknown_master', 'no such master', { field: 'master' });
 }
 
+/** @throws ColonnadeError forbidden */
+export function checkRoomForMinion(count: number, max: number): void {
+  if (count < max) return;
+  throw new ColonnadeError('forbidden', `the master has ${max} minions, and may have no more by itself`);
+}
+
 /** @throws ColonnadeError bad_request (a collection twice, too many) */
 export function checkMembershipList(collections: readonly string[]): void {
   if (new Set(collections).size !== collections.length) {

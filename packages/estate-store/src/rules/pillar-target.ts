@@ -29,6 +29,12 @@ export function neededTarget({ tgtType, tgtId, pillarenv }: ResolvedTarget): Nee
   return { kind: 'minion', master: env.master, id: tgtId };
 }
 
+/** The master of a minion's pillar; undefined for every other. */
+export function masterOf(tgtType: string, tgtId: string, pillarenv: string): string | undefined {
+  const prefix = minionEnv(tgtId, '');
+  return tgtType === 'minion' && pillarenv.startsWith(prefix) ? pillarenv.slice(prefix.length) : undefined;
+}
+
 /** @throws ColonnadeError not_found | conflict (pillarenv of another owner) */
 export function checkCollectionTarget(
   { tgtId, pillarenv }: ResolvedTarget,

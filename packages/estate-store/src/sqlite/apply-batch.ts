@@ -14,6 +14,7 @@ import {
   putToken,
   requireAdmin,
 } from './mutations-fleet.ts';
+import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
 import { createTask, deleteTask, deleteTemplate, putTemplate, setTaskState } from './mutations-task.ts';
 import type { PackedResult } from './protocol.ts';
@@ -64,6 +65,10 @@ const APPLY: {
   'pillar.update': updatePillar,
   'pillar.delete': deletePillar,
   'pillar.purgeHistory': purgeHistory,
+  'pillar.move': movePillar,
+  'pillar.restore': restorePillar,
+  'pillar.purge': purgePillar,
+  'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
   'collection.delete': deleteCollection,
   'master.put': putMaster,

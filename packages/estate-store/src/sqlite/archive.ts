@@ -16,6 +16,7 @@ import type { Db } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { INVENTORY_IO } from './inventories.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
+import { readHistoryFloor } from './reads.ts';
 import * as rows from './rows.ts';
 import { TASK_IO } from './task-archive.ts';
 import { openForWriting } from './writer.ts';
@@ -162,6 +163,9 @@ export async function openSqliteSource(path: string): Promise<ArchiveSource> {
       });
       return { incarnation, tick };
     },
+    async readHistoryFloor() {
+      return guard(() => readHistoryFloor(db));
+    },
     readRows: createReadRows(db),
     async [Symbol.asyncDispose]() {
       db.close();
@@ -190,10 +194,13 @@ export async function openSqliteTarget(path: string): Promise<ArchiveTarget> {
       });
     },
     readRows: createReadRows(db),
-    async finish(tick) {
+    async finish(tick, historyFloor) {
       const incarnation = randomUUID();
       guard(() => {
-        db.run('UPDATE meta SET incarnation = ?, tick = ?2, changes_floor = ?2', incarnation, tick);
+        db.run(
+          'UPDATE meta SET incarnation = ?1, tick = ?2, changes_floor = ?2, history_floor = ?3, history_floor_ms = ?4',
+          ...[incarnation, tick, historyFloor.tick, historyFloor.atMs],
+        );
         db.exec('COMMIT');
       });
       return { incarnation, tick };

@@ -2,7 +2,12 @@ import { minionEnv } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
 import { checkAdmin } from '../rules/admin.ts';
 import { checkDeletable, checkExpect, checkFree } from '../rules/expect.ts';
-import { checkMasterKnown, checkMembershipList, checkMembershipsKnown } from '../rules/memberships.ts';
+import {
+  checkMasterKnown,
+  checkMembershipList,
+  checkMembershipsKnown,
+  checkRoomForMinion,
+} from '../rules/memberships.ts';
 import { acceptInventory } from './inventories.ts';
 import { type TokenRow, tokenColumns, toToken, WRITE_TOKEN, writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
@@ -33,8 +38,8 @@ export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void 
   tx.change(`master:${id}`);
 }
 
-/** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request */
-export function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): void {
+/** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request | forbidden */
+export function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'minion.put'>): void {
   const { db, tick } = tx;
   const { master, id, collections, registeredBy } = record;
   checkMasterKnown(hasRow(db, 'SELECT 1 FROM masters WHERE id = ?', master));
@@ -43,6 +48,10 @@ export function putMinion(tx: Tx, { expect, record }: Of<'minion.put'>): void {
     tickOf(tx, 'SELECT tick FROM minions WHERE master = ? AND id = ?', master, id),
     expect,
   );
+  if (maxOfMaster !== undefined) {
+    const count = db.get<{ n: number }>('SELECT count(*) AS n FROM minions WHERE master = ?', master)?.n ?? 0;
+    checkRoomForMinion(count, maxOfMaster);
+  }
   checkMembershipList(collections);
   checkMembershipsKnown(collections, (one) => hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', one));
   db.run(

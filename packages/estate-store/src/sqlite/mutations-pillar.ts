@@ -1,5 +1,6 @@
 import { ColonnadeError, type ResolvedTarget } from '@colonnade/contracts';
 import type { Mutation } from '../port.ts';
+import type { VersionOp } from '../port-history.ts';
 import type { TaskState } from '../port-tasks.ts';
 import type { PillarCreate, PillarUpdate } from '../rules/batch.ts';
 import { checkExpect } from '../rules/expect.ts';
@@ -16,19 +17,25 @@ import { hasRow, type Tx } from './transaction.ts';
 
 /** @throws ColonnadeError conflict (pid used before) | already_exists | not_found | unknown_minion | bad_request */
 export function createPillar(tx: Tx, { record }: PillarCreate<string>): void {
-  const { db, tick, by, atMs } = tx;
   checkPidUnused(isPidUsed(tx, record.pid));
-  checkTarget(tx, record);
-  const { tgtType, tgtId, name, pillarenv } = record;
-  const twin = 'SELECT 1 FROM pillars WHERE tgt_type = ? AND tgt_id = ? AND name = ? AND pillarenv = ?';
-  if (hasRow(db, twin, tgtType, tgtId, name, pillarenv)) throw twinExists();
+  checkPlace(tx, record);
+  insertPillar(tx, record, { by: tx.by, atMs: tx.atMs });
+  copyVersion(tx, record.pid, 'create');
+  tx.change(`scope:${record.pillarenv}`);
+}
+
+/** `made`: who made it, and when; a pillar that comes back keeps it. */
+export function insertPillar(
+  { db, by, atMs, tick }: Tx,
+  record: PillarCreate<string>['record'],
+  made: { by: string; atMs: number },
+): void {
+  const { pid, tgtType, tgtId, name, pillarenv, value, isSecret } = record;
   db.run(
     `INSERT INTO pillars (${PILLAR_FIELDS}, tick) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[record.pid, tgtType, tgtId, name, pillarenv, record.value, record.isSecret ? 1 : 0],
-    ...[by, by, atMs, atMs, tick],
+    ...[pid, tgtType, tgtId, name, pillarenv, value, isSecret ? 1 : 0],
+    ...[made.by, by, made.atMs, atMs, tick],
   );
-  copyVersion(tx, record.pid, 'create');
-  tx.change(`scope:${pillarenv}`);
 }
 
 /** @throws ColonnadeError not_found | precondition_failed */
@@ -68,21 +75,22 @@ export function purgeHistory(tx: Tx, { pid }: Extract<Mutation, { kind: 'pillar.
 }
 
 /** Also when nothing is left to purge: a purge that is asked for again scrubs the file again. */
-function purgeVersions({ db, tick }: Tx, pid: string, which: string): void {
+export function purgeVersions({ db, tick }: Tx, pid: string, which: string): void {
   db.run(`UPDATE pillar_versions SET value = 'null', purged = 1 WHERE pid = ? AND ${which}`, pid);
   db.run('UPDATE meta SET purge_tick = ?', tick);
 }
 
 type Found = Pick<PillarRow, 'pillarenv' | 'is_secret' | 'tick'>;
 
-function findPillarRow(tx: Tx, pid: string, expectTick: number | undefined): Found {
+/** @throws ColonnadeError not_found | precondition_failed */
+export function findPillarRow(tx: Tx, pid: string, expectTick: number | undefined): Found {
   const row = tx.db.get<Found>('SELECT pillarenv, is_secret, tick FROM pillars WHERE pid = ?', pid);
   checkExpect('pillar', row, expectTick);
   return row as Found;
 }
 
 /** Every change leaves the full row as it was right after it (a delete: the last contents, and who deleted). */
-function copyVersion(tx: Tx, pid: string, op: 'create' | 'update' | 'delete'): void {
+export function copyVersion(tx: Tx, pid: string, op: VersionOp): void {
   tx.db.run(
     `INSERT INTO pillar_versions (${PILLAR_FIELDS}, tick, op) SELECT ${PILLAR_FIELDS}, tick, ? FROM pillars WHERE pid = ?`,
     op,
@@ -96,6 +104,20 @@ function isPidUsed({ db }: Tx, pid: string): boolean {
     hasRow(db, 'SELECT 1 FROM pillars WHERE pid = ?', pid) ||
     hasRow(db, 'SELECT 1 FROM pillar_versions WHERE pid = ?', pid)
   );
+}
+
+type Place = Pick<PillarCreate<string>['record'], 'pid' | 'tgtType' | 'tgtId' | 'name' | 'pillarenv'>;
+
+/**
+ * The target must be there, and no other pillar may have this place.
+ * @throws ColonnadeError not_found | unknown_minion | conflict | bad_request | already_exists
+ */
+export function checkPlace(tx: Tx, place: Place): void {
+  checkTarget(tx, place);
+  const { pid, tgtType, tgtId, name, pillarenv } = place;
+  const twin =
+    'SELECT 1 FROM pillars WHERE tgt_type = ? AND tgt_id = ? AND name = ? AND pillarenv = ? AND pid <> ?';
+  if (hasRow(tx.db, twin, tgtType, tgtId, name, pillarenv, pid)) throw twinExists();
 }
 
 /** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */

@@ -1,4 +1,5 @@
 import type { Clock, Lease } from '../port.ts';
+import type { Retention } from '../port-history.ts';
 import type { PackedBatch } from '../rules/batch.ts';
 import type { PackedChange } from '../rules/import.ts';
 import type { ErrorMessage } from './errors.ts';
@@ -17,6 +18,10 @@ export type Jobs = {
   write: { ask: PackedBatch<string>; answer: PackedResult };
   dropOutbox: { ask: { tick: number; index: number; lease: string; fence: number }; answer: undefined };
   acquireLease: { ask: { name: string; holder: string; ttlMs: number }; answer: Lease | undefined };
+  trimHistory: {
+    ask: { retention: Retention; after: string | undefined };
+    answer: { removed: number; next: string | undefined };
+  };
   releaseLease: { ask: { name: string; holder: string }; answer: undefined };
   noteTokenUse: { ask: { id: string; atMs: number }; answer: undefined };
   stageImport: { ask: { id: string; changes: readonly PackedChange<string>[] }; answer: undefined };

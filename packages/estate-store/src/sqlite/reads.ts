@@ -1,6 +1,7 @@
 import type { TgtType } from '@colonnade/contracts';
 import type {
   ApiTokenRecord,
+  Clock,
   CollectionRecord,
   EstateStore,
   MasterRecord,
@@ -9,8 +10,8 @@ import type {
   Page,
   PillarFilter,
   PillarRecord,
-  PillarVersion,
 } from '../port.ts';
+import type { HistoryFloor, PillarVersion, ScopeHistory } from '../port-history.ts';
 import { checkLimit, cutPage, minionCursor, readMinionCursor } from '../rules/page.ts';
 import type { Db } from './connection.ts';
 import * as rows from './rows.ts';
@@ -33,11 +34,11 @@ export function findPillar(db: Db, tgtType: TgtType, tgtId: string, name: string
 }
 
 export function listPillars(db: Db, filter: PillarFilter, page: PageAsk): Page<PillarRecord> {
-  const { tgtTypes, tgtId, pillarenv, name } = filter;
+  const { tgtTypes, tgtId, pillarenv, name, master } = filter;
   checkLimit(page.limit);
   const conditions = ['tgt_type IN (SELECT value FROM json_each(?))', 'pid > ?'];
   const params: string[] = [JSON.stringify(tgtTypes), page.after ?? ''];
-  for (const [column, wanted] of Object.entries({ tgt_id: tgtId, pillarenv, name })) {
+  for (const [column, wanted] of Object.entries({ tgt_id: tgtId, pillarenv, name, of_master: master })) {
     if (wanted === undefined) continue;
     conditions.push(`${column} = ?`);
     params.push(wanted);
@@ -55,6 +56,38 @@ export function listVersions(
   const sql = 'SELECT * FROM pillar_versions WHERE pid = ? AND tick > ? ORDER BY tick LIMIT ?';
   const found = db.all<Parameters<typeof rows.toVersion>[0]>(sql, pid, page.after, page.limit);
   return found.map(rows.toVersion);
+}
+
+export function getVersion(db: Db, pid: string, tick?: number): PillarVersion | undefined {
+  const row = db.get<Parameters<typeof rows.toVersion>[0]>(
+    `SELECT * FROM pillar_versions WHERE pid = ? ${tick === undefined ? '' : 'AND tick = ?'} ORDER BY tick DESC LIMIT 1`,
+    ...[pid, ...(tick === undefined ? [] : [tick])],
+  );
+  return row && rows.toVersion(row);
+}
+
+export function readHistoryFloor(db: Db): HistoryFloor {
+  const floor = db.get<HistoryFloor>('SELECT history_floor AS tick, history_floor_ms AS "atMs" FROM meta');
+  return { tick: floor?.tick ?? 0, atMs: floor?.atMs ?? 0 };
+}
+
+/** Values are left out: they would be read whole for nothing. */
+export function readScopeHistory(
+  db: Db,
+  clock: Clock,
+  pillarenv: string,
+  { pids, limit }: { pids: readonly string[] | undefined; limit: number },
+): ScopeHistory {
+  const { incarnation, tick } = clock;
+  const historyFloor = readHistoryFloor(db);
+  const only = pids === undefined ? '' : 'AND pid IN (SELECT value FROM json_each(?))';
+  const found = db.all<rows.MarkRow>(
+    `SELECT pid, tick, op, purged, pillarenv, name, is_secret, updated_at_ms FROM pillar_versions
+     WHERE pid IN (SELECT pid FROM pillar_versions WHERE pillarenv = ? ${only}) ORDER BY pid, tick LIMIT ?`,
+    ...[pillarenv, ...(pids === undefined ? [] : [JSON.stringify(pids)]), limit + 1],
+  );
+  const marks = found.length > limit ? undefined : found.map(rows.toMark);
+  return { clock: { incarnation, tick }, historyFloor, marks };
 }
 
 export function readCollection(db: Db, id: string): CollectionRecord | undefined {

@@ -7,9 +7,9 @@ import type {
   MinionRecord,
   OutboxRow,
   PillarRecord,
-  PillarVersion,
   Role,
 } from '../port.ts';
+import type { PillarVersion, VersionMark, VersionOp } from '../port-history.ts';
 
 /** Rows as the tables hold them, and their way to records. Values are canonical text, lists JSON text. */
 
@@ -54,8 +54,29 @@ export function toPillar(row: PillarRow): PillarRecord {
   };
 }
 
-export function toVersion(row: PillarRow & { op: PillarVersion['op']; purged: number }): PillarVersion {
+export type VersionRow = PillarRow & { op: VersionOp; purged: number };
+
+export function toVersion(row: VersionRow): PillarVersion {
   return { ...toPillar(row), op: row.op, purged: row.purged === 1 };
+}
+
+export type MarkRow = Omit<
+  VersionRow,
+  'value' | 'tgt_type' | 'tgt_id' | 'created_by' | 'updated_by' | 'created_at_ms'
+>;
+
+export function toMark(row: MarkRow): VersionMark {
+  const { pid, tick, op, pillarenv, name, updated_at_ms: updatedAtMs } = row;
+  return {
+    pid,
+    tick,
+    op,
+    pillarenv,
+    name,
+    updatedAtMs,
+    purged: row.purged === 1,
+    isSecret: row.is_secret === 1,
+  };
 }
 
 export type CollectionRow = {

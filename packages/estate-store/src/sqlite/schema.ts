@@ -198,6 +198,45 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX inventories_by_state ON inventories (accepted, master, id);
   `,
+  // More kinds of versions; their values last, so that everything else is read without them. of_master: see PillarFilter.
+  // history_floor: the newest deletion whose pillar is forgotten whole, and when that was.
+  `
+  CREATE TABLE versions_rebuilt (
+    pid TEXT NOT NULL,
+    tick INTEGER NOT NULL,
+    op TEXT NOT NULL CHECK (op IN ('create', 'update', 'delete', 'move', 'restore')),
+    tgt_type TEXT NOT NULL,
+    tgt_id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    pillarenv TEXT NOT NULL,
+    is_secret INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_by TEXT NOT NULL,
+    created_at_ms INTEGER NOT NULL,
+    updated_at_ms INTEGER NOT NULL,
+    purged INTEGER NOT NULL DEFAULT 0,
+    value TEXT NOT NULL,
+    PRIMARY KEY (pid, tick)
+  ) STRICT;
+  INSERT INTO versions_rebuilt
+    SELECT pid, tick, op, tgt_type, tgt_id, name, pillarenv, is_secret, created_by, updated_by, created_at_ms,
+      updated_at_ms, purged, value FROM pillar_versions;
+  DROP TABLE pillar_versions;
+  ALTER TABLE versions_rebuilt RENAME TO pillar_versions;
+  CREATE INDEX pillar_versions_by_env ON pillar_versions (pillarenv, pid);
+
+  ALTER TABLE pillars ADD COLUMN of_master TEXT GENERATED ALWAYS AS (
+    iif(
+      tgt_type = 'minion' AND substr(pillarenv, 1, length(tgt_id) + 18) = 'minion_id:' || tgt_id || ';master:',
+      substr(pillarenv, length(tgt_id) + 19),
+      NULL
+    )
+  ) VIRTUAL;
+  CREATE INDEX pillars_by_master ON pillars (of_master, pid) WHERE of_master IS NOT NULL;
+
+  ALTER TABLE meta ADD COLUMN history_floor INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE meta ADD COLUMN history_floor_ms INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The schema this program reads and writes. */

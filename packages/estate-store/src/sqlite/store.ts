@@ -85,7 +85,10 @@ type Reading = Omit<
   EstateStore,
   keyof Writing | keyof ImportWrites | 'openView' | 'ping' | typeof Symbol.asyncDispose
 >;
-type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'>;
+type Writing = Pick<
+  EstateStore,
+  'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'
+>;
 
 function createReading({ read }: ReadConnection): Reading {
   return {
@@ -95,6 +98,9 @@ function createReading({ read }: ReadConnection): Reading {
       read((db) => reads.findPillar(db, tgtType, tgtId, name, pillarenv)),
     listPillars: async (filter, page) => read((db) => reads.listPillars(db, filter, page)),
     listVersions: async (pid, page) => read((db) => reads.listVersions(db, pid, page)),
+    getVersion: async (pid, tick) => read((db) => reads.getVersion(db, pid, tick)),
+    readScopeHistory: async (pillarenv, options) =>
+      read((db, clock) => reads.readScopeHistory(db, clock, pillarenv, options)),
     getCollection: async (id) => read((db) => reads.readCollection(db, id)),
     listCollections: async () => read((db) => reads.listCollections(db)),
     getBranch: async (id) => read((db) => reads.readBranch(db, id)),
@@ -119,6 +125,7 @@ function createReading({ read }: ReadConnection): Reading {
 function createWriting(writer: WriterClient): Writing {
   return {
     write: (batch) => write(writer, batch),
+    trimHistory: (retention, { after }) => writer.ask('trimHistory', { retention, after }),
     dropOutbox: ({ tick, index }, lease) =>
       writer.ask('dropOutbox', { tick, index, lease: lease.name, fence: lease.fence }),
     acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),

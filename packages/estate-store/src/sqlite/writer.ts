@@ -8,6 +8,7 @@ import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
 import { createScrubber } from './scrub.ts';
 import { noteTokenUse } from './token-use.ts';
+import { trimHistory } from './trim-history.ts';
 
 export type QueuedJob = Exclude<Request, 'close'>;
 
@@ -142,6 +143,8 @@ function runJob(db: Db, job: Job, changeTicksKept: number): unknown {
       return acquireLease(db, job.ask, Date.now());
     case 'releaseLease':
       return releaseLease(db, job.ask);
+    case 'trimHistory':
+      return trimHistory(db, job.ask);
     case 'noteTokenUse':
       return noteTokenUse(db, job.ask);
     case 'stageImport':

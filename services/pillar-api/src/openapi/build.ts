@@ -110,7 +110,7 @@ function parametersOf({ url, docs }: Route, example: Example | undefined): Json[
   const query = schemaOf(docs.query) as { properties?: Record<string, Json>; required?: string[] };
   const inQuery = Object.entries(query.properties ?? {}).map(([name, schema]) => ({
     ...{ name, in: 'query', required: query.required?.includes(name) === true, schema },
-    ...(example?.query?.[name] === undefined ? {} : { example: example.query[name] }),
+    ...(example?.query?.[name] === undefined ? {} : { example: shownSample(example.query[name]) }),
   }));
   const headers: Json[] = [];
   if (example?.ifMatch !== undefined) headers.push(header('If-Match', 'The ETag that was read, or `*`.'));

@@ -27,6 +27,7 @@ export type Example = {
 /** What `$name` is shown as in the document. */
 export function shownSample(text: string): string {
   if (!text.startsWith('$')) return text;
+  if (text.includes('clock')) return '42';
   return text.includes('jti') || text.includes('token')
     ? '0123456789abcdef'
     : '9b2d7f5e-3c1a-4e86-b0f4-6a8d5c2e7f10';

@@ -1,5 +1,6 @@
 import type { Example } from './example.ts';
 import { TASKS } from './examples-tasks.ts';
+import { HISTORY } from './history-examples.ts';
 
 /** The examples of the estate: pillars, collections, masters and minions. */
 const ESTATE: readonly Example[] = [
@@ -277,4 +278,4 @@ const ACCESS: readonly Example[] = [
 ];
 
 /** In the order in which the test runs them. */
-export const EXAMPLES: readonly Example[] = [...ESTATE, ...ACCESS];
+export const EXAMPLES: readonly Example[] = [...ESTATE, ...HISTORY, ...ACCESS];

@@ -5,6 +5,7 @@ import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
+import type { HistoryRetention } from '../retention.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
@@ -17,13 +18,21 @@ import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
 import { masterRoutes } from './masters.ts';
+import { minionMoveRoute } from './minion-move.ts';
 import { minionRoutes } from './minions.ts';
+import { pillarDiffRoutes } from './pillar-diff.ts';
 import { pillarListRoute } from './pillar-list.ts';
+import { pillarRestoreRoute } from './pillar-restore.ts';
 import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
+import { purgeRoute } from './purge.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
+import { relocateRoutes } from './relocate.ts';
+import { replaceRoute } from './replace.ts';
+import { retentionRoutes } from './retention.ts';
 import { revealRoute } from './reveal.ts';
 import { revocationRoutes } from './revocations.ts';
+import { scopeRestoreRoute } from './scope-restore.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
 import { taskRoutes } from './tasks.ts';
@@ -38,6 +47,7 @@ export function allRoutes(parts: {
   kms: Kms;
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
+  retention: HistoryRetention;
   oidc: Oidc | undefined;
   changes: Changes;
   rates: RateSettings;
@@ -46,12 +56,20 @@ export function allRoutes(parts: {
   requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, oidc, rates, changes, requestBudgetMs, schemas, lifecycle } = parts;
+  const { estate, kms, bus, idempotency, retention, oidc, rates, changes } = parts;
+  const { requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
+    replaceRoute(estate, kms),
+    ...relocateRoutes(estate, kms),
     pillarVersionsRoute(estate),
+    ...pillarDiffRoutes(estate),
+    pillarRestoreRoute(estate, kms),
+    scopeRestoreRoute(estate, kms),
     purgeHistoryRoute(estate),
+    purgeRoute(estate),
+    ...retentionRoutes(retention),
     pillarListRoute(estate),
     forTargetRoute(estate),
     searchRoute(estate),
@@ -65,6 +83,7 @@ export function allRoutes(parts: {
     ...templateDefaultsRoutes(estate, kms, schemas),
     ...taskRoutes({ estate, kms, schemas, idempotency }),
     ...minionRoutes(estate, lifecycle),
+    minionMoveRoute(estate, kms),
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),

@@ -161,11 +161,11 @@ function deleteRoute(estate: Estate, lifecycle: Lifecycle): Route {
   });
 }
 
-function etagOfMinion(minion: MinionRecord, incarnation: string): string {
+export function etagOfMinion(minion: MinionRecord, incarnation: string): string {
   return etagOf(`${minion.master}/${minion.id}`, incarnation, minion.tick);
 }
 
-async function findMinion(estate: Estate, master: string | undefined, id: string | undefined) {
+export async function findMinion(estate: Estate, master: string | undefined, id: string | undefined) {
   const minion = await estate.store.getMinion(master ?? '', id ?? '');
   if (minion === undefined) throw new ColonnadeError('not_found', 'there is no such minion');
   return { minion, incarnation: await estate.incarnation() };

@@ -1,5 +1,5 @@
 import { ColonnadeError, minionEnv, type PillarList, zPillarList, zPillarPage } from '@colonnade/contracts';
-import type { PillarFilter, PillarRecord } from '@colonnade/estate-store';
+import type { PillarFilter } from '@colonnade/estate-store';
 import { selectOn } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
@@ -23,7 +23,7 @@ export function pillarListRoute(estate: Estate): Route {
       const { rows, next } = await fillPage(
         pageOptions(body),
         (page) => estate.store.listPillars(filter, page),
-        (pillar) => isOfMaster(pillar, body.master) && isVisible(pillar),
+        (pillar) => isVisible(pillar),
         (pillar) => pillar.pid,
         shownValue,
       );
@@ -45,13 +45,9 @@ function filterOf(body: PillarList): PillarFilter {
     tgtTypes: body.tgt_type === undefined ? all : [body.tgt_type],
     ...(body.name === undefined ? {} : { name: body.name }),
     ...(body.minion_id === undefined ? {} : { tgtId: body.minion_id }),
+    ...(body.master === undefined ? {} : { master: body.master }),
     ...(body.minion_id === undefined || body.master === undefined
       ? {}
       : { pillarenv: minionEnv(body.minion_id, body.master) }),
   };
-}
-
-/** The store does not know masters of pillars, only environments; those of other masters are left out here. */
-function isOfMaster(pillar: PillarRecord, master: string | undefined): boolean {
-  return master === undefined || pillar.pillarenv === minionEnv(pillar.tgtId, master);
 }

@@ -48,9 +48,12 @@ function readTick(after: string | undefined): number | undefined {
   throw new ColonnadeError('unprocessable', 'cursor: not one of this list', { field: 'cursor' });
 }
 
-function viewVersion(version: PillarVersion) {
+export function viewVersion(version: PillarVersion) {
   return {
     op: version.op,
+    tgt_type: version.tgtType,
+    tgt_id: version.tgtId,
+    pillarenv: version.pillarenv,
     name: version.name,
     value: version.purged ? null : shownValue(version),
     is_secret: version.isSecret,

@@ -78,7 +78,7 @@ async function newPillar(estate: Estate, kms: Kms, input: Input<unknown, unknown
 type Place = Pick<PillarRecord, 'tgtType' | 'tgtId' | 'name' | 'pillarenv'>;
 
 /** Names the pillar that is there already: the list does not show those of collections (seed 000). */
-async function asNamedTwin(estate: Estate, place: Place, thrown: unknown): Promise<unknown> {
+export async function asNamedTwin(estate: Estate, place: Place, thrown: unknown): Promise<unknown> {
   if (!(thrown instanceof ColonnadeError) || thrown.code !== 'already_exists') return thrown;
   const { tgtType, tgtId, name, pillarenv } = place;
   const twin = await estate.store.findPillar(tgtType, tgtId, name, pillarenv);
@@ -195,11 +195,6 @@ export function requireNamePermission(principal: Principal, name: string): void 
 
 /** Seed 000: the value of a sealed pillar is never updated. */
 function secretImmutable({ pid }: PillarRecord): ColonnadeError {
-  const how =
-    'create the new value as another secret first (POST /pillars with is_secret: true), under another name or in a ' +
-    `nearer scope under the same one, then delete this one (DELETE /pillars/${pid} with If-Match). Deleted first, ` +
-    "minions get a pillar without it, or with a farther scope's value, until it is made again. " +
-    `POST /pillars/${pid}/unseal, PUT, POST /pillars/${pid}/seal leaves no such gap, but shows the old and the new ` +
-    'value to everyone who may read the estate';
-  return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed in place: ${how}`);
+  const how = `POST /pillars/${pid}/replace gives it another one`;
+  return new ColonnadeError('secret_immutable', `the value of a secret cannot be changed by PUT: ${how}`);
 }

@@ -62,7 +62,11 @@ function unsealRoute(estate: Estate, kms: Kms): Route {
 
 type Asked = Pick<Input<Record<string, string>, unknown, unknown>, 'principal' | 'params' | 'conditions'>;
 
-async function findMatching(estate: Estate, { principal, params, conditions }: Asked): Promise<PillarRecord> {
+/** The pillar of the path, when it is in the state that If-Match names. @throws ColonnadeError `precondition_*` | `forbidden` */
+export async function findMatching(
+  estate: Estate,
+  { principal, params, conditions }: Asked,
+): Promise<PillarRecord> {
   requireIfMatch(conditions);
   const { pillar, incarnation } = await findPillar(estate, params.pid);
   await requireOn(principal, 'pillar:write', pillar);
@@ -71,7 +75,8 @@ async function findMatching(estate: Estate, { principal, params, conditions }: A
   return pillar;
 }
 
-async function change(
+/** Writes the new value of a pillar. */
+export async function change(
   estate: Estate,
   principal: Principal,
   pillar: PillarRecord,
@@ -87,6 +92,6 @@ async function change(
   return viewPillar({ ...pillar, ...changed }, clock.incarnation);
 }
 
-function answer(view: PillarView) {
+export function answer(view: PillarView) {
   return { status: 200, body: view, etag: view.etag };
 }

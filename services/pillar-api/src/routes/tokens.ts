@@ -3,13 +3,14 @@ import {
   type Call,
   ColonnadeError,
   deriveGrantKey,
+  startCall,
   zNothing,
   zPageQuery,
   zTokenCreate,
   zTokenCreated,
   zTokenPage,
 } from '@colonnade/contracts';
-import type { ApiTokenRecord, Mutation } from '@colonnade/estate-store';
+import type { ApiTokenRecord, Clock, Mutation } from '@colonnade/estate-store';
 import { hashToken, type Principal } from '../auth/authenticate.ts';
 import { permissionsOf } from '../auth/permissions.ts';
 import { isRevocation } from '../auth/revocations.ts';
@@ -47,12 +48,7 @@ function createRoute(estate: Estate, kms: Kms): Route {
         expiresAtMs: body.expires_in_s === undefined ? undefined : nowMs + body.expires_in_s * 1000,
         lastUsedAtMs: undefined,
       };
-      await registerReader(kms, principal, record, token, call);
-      const { clock } = await estate.write({
-        by: principal.sub,
-        mutations: [{ kind: 'token.put', expect: 'absent', record }],
-        events: [],
-      });
+      const clock = await makeToken(estate, kms, principal, record, token, call);
       const view = viewToken({ ...record, tick: clock.tick });
       return { status: 201, body: { ...view, token }, location: `/tokens/${id}` };
     },
@@ -64,7 +60,45 @@ function newToken(): { id: string; token: string } {
   return { id, token: `col_${id}_${randomBytes(32).toString('base64url')}` };
 }
 
-/** First the KMS: a token that the estate knows can then do all its roles say, or does not exist. */
+/** How long crypto-kms takes a token that the estate may not know yet, milliseconds. */
+const PROVISIONAL_MS = 60_000;
+const CLEAN_UP_MS = 2000;
+
+/**
+ * First the KMS, for a minute; then the estate; then the KMS for good. So a token that the estate knows can do all its
+ * roles say, and one that it never came to know, because this process or the store failed in between, is soon nobody's:
+ * it must not count as an admin, or the KMS would not take the bootstrap token back when no other is left.
+ */
+async function makeToken(
+  estate: Estate,
+  kms: Kms,
+  principal: Principal,
+  record: Omit<ApiTokenRecord, 'tick'>,
+  token: string,
+  call: Call,
+): Promise<Clock> {
+  const expiresAtMs = Math.min(record.expiresAtMs ?? Number.POSITIVE_INFINITY, Date.now() + PROVISIONAL_MS);
+  const write = (mutation: Mutation) =>
+    estate.write({ by: principal.sub, mutations: [mutation], events: [] });
+  let written: Clock | undefined;
+  try {
+    await registerReader(kms, principal, { ...record, expiresAtMs }, token, call);
+    written = (await write({ kind: 'token.put', expect: 'absent', record })).clock;
+    if (expiresAtMs !== record.expiresAtMs) await registerReader(kms, principal, record, token, call);
+    return written;
+  } catch (thrown) {
+    // As far as it goes, with time of its own, since the request's may be used up; what is left over ends by itself, and its token was shown to nobody.
+    if (readerRights(record).length > 0) {
+      const grant = await principal.grant('reader.delete', record.id);
+      const time = startCall(CLEAN_UP_MS, call.traceparent);
+      await kms.deleteReader(grant, record.id, time).catch(() => undefined);
+    }
+    if (written !== undefined)
+      await write({ kind: 'token.delete', id: record.id, expect: written.tick }).catch(() => undefined);
+    throw thrown;
+  }
+}
+
 async function registerReader(
   kms: Kms,
   principal: Principal,

@@ -1,0 +1,77 @@
+import { type Route, route } from '@colonnade/bus';
+import { type Enc, kmsCheck, kmsReseal, resealResource } from '@colonnade/contracts';
+import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
+import { aadOf, checkOpenContext, checkSealContext } from './context.ts';
+import { type Kek, openValue, resealValue } from './envelope.ts';
+import type { Events } from './events.ts';
+import type { GrantGuard } from './grant-guard.ts';
+import { keyNotConfigured } from './kek.ts';
+import { onRecord, pillarRef, type Trail } from './trail.ts';
+
+/** Places of a batch that are named in its record. */
+const RECORDED_PLACES = 5;
+
+/**
+ * Moves sealed values to other places. It would let whoever may ask choose who reads a secret, so it needs what a
+ * reveal needs: a grant of a user who may read secrets, good once, for exactly these places.
+ */
+export function resealRoute(kek: Kek | undefined, guard: GrantGuard, events: Events): Route {
+  return route(kmsReseal, async ({ grant, items }, call) => {
+    const moves = items.map(({ from, to }) => ({ from: aadOf(from), to: aadOf(to) }));
+    const [first] = items;
+    const isOne = items.length === 1 && first !== undefined;
+    const what = {
+      endpoint: kmsReseal,
+      act: 'reseal',
+      grant,
+      resource: resealResource(moves),
+      objectRef: isOne ? pillarRef(first.from) : { resource: 'pillars' },
+    } as const;
+    const record: Parameters<typeof guard<Done>>[1] = (span, work) =>
+      onRecord(span, work, (done) => ({ ...placesOf(moves), ...outcomeAnnotations(done) }));
+    const done = await guard<Done>(what, record, async () => {
+      checkBatchBytes(items);
+      return await answerEach(items, call, ({ from, to, enc }) => {
+        checkOpenContext(from);
+        checkSealContext(to);
+        if (kek === undefined) throw keyNotConfigured();
+        return resealValue(kek, { from: aadOf(from), to: aadOf(to) }, enc);
+      });
+    });
+    events.itemsAnswered('reseal', done);
+    return { items: done };
+  });
+}
+
+type Done = ItemResult<Enc>[];
+
+function placesOf(moves: readonly { from: string; to: string }[]): Record<string, string> {
+  const named = moves.slice(0, RECORDED_PLACES).flatMap(({ from, to }, i) => [
+    [`colonnade/from-${i}`, from.slice(0, 512).toWellFormed()],
+    [`colonnade/to-${i}`, to.slice(0, 512).toWellFormed()],
+  ]);
+  return Object.fromEntries(named);
+}
+
+/** Says of kept values whether they still open where they stand; what is in them stays here. */
+export function checkRoute(kek: Kek | undefined, trail: Trail, events: Events): Route {
+  return route(kmsCheck, async ({ items }, call) => {
+    const span = trail.begin({
+      verb: 'check',
+      endpoint: kmsCheck,
+      user: { username: 'pillar-api', groups: ['colonnade:services'] },
+      caller: 'pillar-api',
+      objectRef: { resource: 'pillars' },
+    });
+    checkBatchBytes(items);
+    const done: ItemResult<Record<string, never>>[] = await answerEach(items, call, ({ context, enc }) => {
+      checkOpenContext(context);
+      if (kek === undefined) throw keyNotConfigured();
+      openValue(kek, aadOf(context), enc);
+      return {};
+    });
+    events.itemsAnswered('check', done);
+    await trail.later(span, { code: 200, annotations: outcomeAnnotations(done) }, call);
+    return { items: done };
+  });
+}

@@ -1,0 +1,88 @@
+import type { Example } from './example.ts';
+
+/** The examples of what was, of other places, and of what is gone. */
+export const HISTORY: readonly Example[] = [
+  {
+    route: 'POST /pillars',
+    summary: 'Creates a secret',
+    body: { tgt_type: 'root', name: 'db_key', value: 's3cret', is_secret: true },
+    status: 201,
+    keep: { key: 'pid', key_clock: 'clock' },
+  },
+  {
+    route: 'POST /pillars/:pid/replace',
+    summary: 'Another value for a secret, under its pid',
+    params: { pid: '$key' },
+    ifMatch: '/pillars/$key',
+    body: { value: 'n3w' },
+    status: 200,
+  },
+  {
+    route: 'POST /pillars/:pid/rename',
+    summary: 'Another name for a pillar, which keeps its pid',
+    params: { pid: '$key' },
+    ifMatch: '/pillars/$key',
+    body: { name: 'db_password' },
+    status: 200,
+  },
+  {
+    route: 'POST /collections',
+    summary: 'Creates a collection',
+    body: { id: 'db', name: 'Databases' },
+    status: 201,
+  },
+  {
+    route: 'POST /pillars/:pid/move',
+    summary: 'Another target for a pillar; a secret is sealed anew for it',
+    params: { pid: '$key' },
+    ifMatch: '/pillars/$key',
+    body: { tgt_type: 'collection', collection_id: 'db' },
+    status: 200,
+  },
+  {
+    route: 'GET /pillars/:pid/versions/:tick',
+    summary: 'One version of a pillar',
+    params: { pid: '$key', tick: '$key_clock' },
+    status: 200,
+  },
+  {
+    route: 'GET /pillars/:pid/diff',
+    summary: 'What differs between two versions; of a secret only whether it was sealed anew',
+    params: { pid: '$key' },
+    query: { from: '$key_clock' },
+    status: 200,
+  },
+  {
+    route: 'POST /pillars/:pid/restore',
+    summary: 'The value of an earlier version as a new one; also brings a deleted pillar back',
+    params: { pid: '$key' },
+    ifMatch: '/pillars/$key',
+    body: { tick: 42 },
+    status: 200,
+    notRun: 'its body holds a clock that is not known before; see test/history.test.ts',
+  },
+  {
+    route: 'POST /scopes/restore',
+    summary: 'What it would take to make a whole scope as it was; without dry_run, with its ETag, it is done',
+    body: { pillarenv: 'base', at: '2026-01-31T12:00:00.000Z', dry_run: true },
+    status: 200,
+  },
+  {
+    route: 'POST /pillars/:pid/purge',
+    summary: 'A pillar is gone with all its history, for good',
+    params: { pid: '$key' },
+    ifMatch: '/pillars/$key',
+    status: 204,
+  },
+  { route: 'GET /history/retention', summary: 'How much of the history is kept', status: 200 },
+  { route: 'POST /history/retention', summary: 'Removes now what is not kept', status: 200 },
+  {
+    route: 'POST /masters/:master/minions/:id/move',
+    summary: 'A minion goes to another master with its pillars, in one transaction',
+    params: { master: 'salt-west', id: 'web-1.example' },
+    ifMatch: '/masters/salt-west/minions/web-1.example',
+    body: { master: 'salt-east' },
+    status: 200,
+    notRun: 'needs two masters; see test/history.test.ts',
+  },
+];
