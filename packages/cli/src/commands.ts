@@ -32,6 +32,7 @@ import { minionSet } from './commands/minion/set.ts';
 import { pillarCreate } from './commands/pillar/create.ts';
 import { pillarDelete } from './commands/pillar/delete.ts';
 import { pillarEdit } from './commands/pillar/edit.ts';
+import { pillarForTarget } from './commands/pillar/for-target.ts';
 import { pillarGet } from './commands/pillar/get.ts';
 import { pillarList } from './commands/pillar/list.ts';
 import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
@@ -48,6 +49,17 @@ import { revocationDelete } from './commands/revocation/delete.ts';
 import { revocationList } from './commands/revocation/list.ts';
 import { status } from './commands/status.ts';
 import { storeCopy } from './commands/store/copy.ts';
+import { taskCreate } from './commands/task/create.ts';
+import { taskDelete } from './commands/task/delete.ts';
+import { taskGet } from './commands/task/get.ts';
+import { taskList } from './commands/task/list.ts';
+import { taskState } from './commands/task/state.ts';
+import { templateCreate } from './commands/template/create.ts';
+import { templateDefaults } from './commands/template/defaults.ts';
+import { templateDelete } from './commands/template/delete.ts';
+import { templateGet } from './commands/template/get.ts';
+import { templateList } from './commands/template/list.ts';
+import { templateSet } from './commands/template/set.ts';
 import { tokenCreate } from './commands/token/create.ts';
 import { tokenDelete } from './commands/token/delete.ts';
 import { tokenList } from './commands/token/list.ts';
@@ -88,6 +100,7 @@ export const COMMANDS: readonly Command[] = [
   pillarCreate,
   pillarDelete,
   pillarEdit,
+  pillarForTarget,
   pillarGet,
   pillarList,
   pillarPurgeHistory,
@@ -106,6 +119,17 @@ export const COMMANDS: readonly Command[] = [
   revocationList,
   status,
   storeCopy,
+  taskCreate,
+  taskDelete,
+  taskGet,
+  taskList,
+  taskState,
+  templateCreate,
+  templateDefaults,
+  templateDelete,
+  templateGet,
+  templateList,
+  templateSet,
   tokenCreate,
   tokenDelete,
   tokenList,

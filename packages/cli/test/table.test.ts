@@ -8,6 +8,7 @@ import { BULK_STEPS } from './steps/bulk.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
+import { TASK_STEPS } from './steps/tasks.ts';
 
 const names = COMMANDS.map(({ path }) => path.join(' '));
 
@@ -24,7 +25,9 @@ describe('the table of commands', () => {
 
   test('every command is run in a terminal and in a pipe', () => {
     const run = new Set(
-      [...ESTATE_STEPS, ...PILLAR_STEPS, ...OPERATE_STEPS, ...BULK_STEPS].map(({ command }) => command),
+      [...ESTATE_STEPS, ...PILLAR_STEPS, ...OPERATE_STEPS, ...BULK_STEPS, ...TASK_STEPS].map(
+        ({ command }) => command,
+      ),
     );
     assert.deepEqual([...run].sort(), names.toSorted());
   });

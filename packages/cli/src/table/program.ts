@@ -21,6 +21,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   master: 'logical Salt masters',
   'master token': 'tokens of a master',
   token: 'API tokens of people and programs',
+  template: 'task templates',
+  task: 'tasks and their state',
   revocation: 'OpenID Connect tokens that are taken no more',
   store: 'the database or file of the estate',
   audit: 'the audit log on this host',

@@ -2,6 +2,7 @@ export * from './changes.ts';
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';
+export * from './generations.ts';
 export * from './history.ts';
 export * from './import.ts';
 export * from './inventories.ts';

@@ -12,6 +12,7 @@ import { collectionRoutes } from './collections.ts';
 import { explainRoute } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
+import { generationRoute } from './generations.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import { keyRoutes } from './keys.ts';
@@ -93,5 +94,6 @@ export function allRoutes(parts: {
     whoamiRoute(),
     limitsRoute(rates),
     explainRoute(bus),
+    generationRoute(bus),
   ];
 }

@@ -1,0 +1,51 @@
+import type { ValueObject } from '@colonnade/value';
+import { usageError } from '../../exit-codes.ts';
+import { NAMED_VALUES_OPTIONS, readNamedValues } from '../../shared/named-values.ts';
+import { countOf } from '../../shared/pages.ts';
+import { allFields, show } from '../../shared/view.ts';
+import { defineCommand } from '../../table/command.ts';
+
+export const taskCreate = defineCommand({
+  path: 'task create',
+  summary: 'make a task of a template, with its pillars',
+  args: { template: { help: 'task template' } },
+  options: {
+    minion: { value: 'MASTER/ID', repeat: true, help: 'whose task it is; several times' },
+    collection: { value: 'ID', repeat: true, help: 'and its members, and those below it; several times' },
+    ...NAMED_VALUES_OPTIONS,
+    default: {
+      value: 'NAME',
+      repeat: true,
+      help: 'your default of this name as it is, secrets too; several times',
+    },
+    'save-as-defaults': { help: 'also save the values as your defaults' },
+    'expires-in': {
+      value: 'SECONDS',
+      help: 'until nobody gets its pillars any more (default: until it ends)',
+    },
+  },
+  examples: [
+    ['task create deploy --minion salt-east/shop-1.example --values values.yaml', 'for one minion'],
+    ['task create deploy --collection shop --default version --secrets secrets.yaml', 'for a collection'],
+  ],
+  async run(session, { args, options }) {
+    const minions = options.minion.map((text) => {
+      const [, master, minion_id] = /^([^/]+)\/(.+)$/u.exec(text) ?? [];
+      if (master === undefined || minion_id === undefined)
+        throw usageError(`--minion: "${text}" is not MASTER/ID`);
+      return { master, minion_id };
+    });
+    const expires = options['expires-in'];
+    const body: ValueObject = {
+      tpl_id: args.template,
+      pillars: await readNamedValues(options),
+      ...(minions.length === 0 ? {} : { minions }),
+      ...(options.collection.length === 0 ? {} : { collections: [...options.collection] }),
+      ...(options.default.length === 0 ? {} : { from_defaults: [...options.default] }),
+      ...(options['save-as-defaults'] ? { save_as_defaults: true } : {}),
+      ...(expires === undefined ? {} : { expires_in_s: BigInt(countOf('expires-in', expires)) }),
+    };
+    const { value } = await session.api().call('POST', '/tasks', body);
+    await show(session, value, allFields);
+  },
+});
