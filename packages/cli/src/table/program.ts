@@ -23,6 +23,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   token: 'API tokens of people and programs',
   template: 'task templates',
   task: 'tasks and their state',
+  scope: 'whole scopes of the estate',
+  retention: 'how much of the history is kept',
   revocation: 'OpenID Connect tokens that are taken no more',
   store: 'the database or file of the estate',
   audit: 'the audit log on this host',
