@@ -14,6 +14,8 @@ import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
 import { history } from './commands/history.ts';
 import { importCommand } from './commands/import.ts';
+import { keyList } from './commands/key/list.ts';
+import { keyRotate } from './commands/key/rotate.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -92,6 +94,8 @@ export const COMMANDS: readonly Command[] = [
   exportCommand,
   history,
   importCommand,
+  keyList,
+  keyRotate,
   limits,
   login,
   logout,

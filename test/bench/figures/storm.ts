@@ -92,7 +92,7 @@ async function putMinions(place: string, masters: readonly Master[]): Promise<vo
       await write(
         ids.map((id) => ({
           kind: 'minion.put',
-          expect: undefined,
+          expect: 'absent',
           record: { master, id, collections: ['role'], registeredBy: 'bench' },
         })),
       );

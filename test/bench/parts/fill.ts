@@ -48,7 +48,7 @@ async function write(store: EstateStore, mutations: readonly Mutation[]): Promis
 function putMinion(master: string, id: string): Mutation {
   return {
     kind: 'minion.put',
-    expect: undefined,
+    expect: 'absent',
     record: { master, id, collections: [], registeredBy: 'bench' },
   };
 }

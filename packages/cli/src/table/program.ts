@@ -25,6 +25,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   task: 'tasks and their state',
   scope: 'whole scopes of the estate',
   retention: 'how much of the history is kept',
+  key: 'keys of crypto-kms',
   revocation: 'OpenID Connect tokens that are taken no more',
   store: 'the database or file of the estate',
   audit: 'the audit log on this host',

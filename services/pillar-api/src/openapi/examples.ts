@@ -143,6 +143,13 @@ const ESTATE: readonly Example[] = [
     status: 204,
   },
   {
+    route: 'POST /generations',
+    summary: 'Asks for policies anew; answered when the wish is kept',
+    body: { all: false },
+    status: 202,
+    notRun: 'needs a hook-runner beside this service; see test/e2e',
+  },
+  {
     route: 'POST /inventories',
     summary: 'Takes the inventory of a minion; of one that is not registered it is pending',
     body: {
@@ -266,6 +273,13 @@ const ACCESS: readonly Example[] = [
     summary: 'Takes a revocation back',
     params: { id: '$revocation_token' },
     status: 204,
+  },
+  { route: 'GET /keys', summary: 'The versions of the keys pillars are sealed with; pages', status: 200 },
+  {
+    route: 'POST /keys/:name/rotate',
+    summary: 'Makes the next version of a key; it seals when every replica of crypto-kms knows it',
+    params: { name: 'pillars' },
+    status: 201,
   },
   {
     route: 'GET /changes',
