@@ -12,6 +12,7 @@ export const explain = defineCommand({
     master: { value: 'ID', required: true, help: 'its logical master' },
     pillarenv: { value: 'ENVS', help: 'environments, separated by commas (default: auto)' },
     name: { value: 'NAME', help: 'only this key' },
+    'omit-values': { help: 'no values: also a pillar too large for one answer can be explained' },
   },
   examples: [
     ['explain shop-1.example --master salt-east', 'as a tree'],
@@ -19,7 +20,7 @@ export const explain = defineCommand({
   ],
   async run(session, { args, options }) {
     const { master, pillarenv, name } = options;
-    const path = `/explain${queryOf({ master, minion_id: args.minion, pillarenv })}`;
+    const path = `/explain${queryOf({ master, minion_id: args.minion, pillarenv, values: options['omit-values'] ? 'omit' : undefined })}`;
     const { value } = await session.api().call('GET', path);
     if (session.json) return await session.out.json(value ?? null);
     for (const line of explanationLines(asObject(value), name)) await session.out.line(line);
