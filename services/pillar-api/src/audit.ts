@@ -64,7 +64,8 @@ async function locatePillar(
   ref: ObjectRef | undefined,
 ): Promise<ObjectRef | undefined> {
   if (ref?.resource !== 'pillars') return undefined;
-  if (ref.uid === undefined) return pillarRefOfBody((request.body as ParsedBody | undefined)?.tree);
+  if (ref.uid === undefined)
+    return pillarRefOfBody((request.body as ParsedBody | undefined)?.tree, ref.subresource);
   // A store that is away is told to the client by the handler, which asks it too.
   const pillar = await store.getPillar(ref.uid).catch(() => undefined);
   return pillar === undefined ? undefined : pillarRef(pillar, ref.subresource);

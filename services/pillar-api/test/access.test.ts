@@ -66,6 +66,8 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'DELETE /tokens/:id': ['admin'],
   'GET /changes': ROLES,
   'GET /whoami': ROLES,
+  'GET /keys': ROLES,
+  'POST /keys/:name/rotate': ['admin'],
   'GET /limits': ROLES,
   'POST /revocations': ['admin'],
   'GET /revocations': ['admin'],
