@@ -34,6 +34,7 @@ import { pillarForTarget } from './commands/pillar/for-target.ts';
 import { pillarGet } from './commands/pillar/get.ts';
 import { pillarList } from './commands/pillar/list.ts';
 import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
+import { pillarReach } from './commands/pillar/reach.ts';
 import { pillarReveal } from './commands/pillar/reveal.ts';
 import { pillarSeal } from './commands/pillar/seal.ts';
 import { pillarSearch } from './commands/pillar/search.ts';
@@ -102,6 +103,7 @@ export const COMMANDS: readonly Command[] = [
   pillarGet,
   pillarList,
   pillarPurgeHistory,
+  pillarReach,
   pillarReveal,
   pillarSeal,
   pillarSearch,

@@ -83,6 +83,7 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'GET /tasks/:task_id': ROLES,
   'POST /tasks/:task_id/state': ['editor', 'admin'],
   'DELETE /tasks/:task_id': ['editor', 'admin'],
+  'GET /pillars/:pid/reach': ROLES,
   'GET /explain': ROLES,
   'GET /metrics': ROLES,
 };

@@ -76,6 +76,12 @@ export const PILLAR_STEPS: readonly Step[] = [
     types: YES,
     shows: /is_secret +false/,
   },
+  {
+    command: 'pillar reach',
+    args: (m) => [m.own('key'), '--collection', 'shop'],
+    shows: /MASTER +MINION +THROUGH\n/,
+    reads: true,
+  },
   { command: 'pillar seal', args: (m) => [m.own('key'), '--collection', 'shop'], shows: /is_secret +true/ },
   {
     command: 'pillar purge-history',

@@ -27,6 +27,7 @@ import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
 import { purgeRoute } from './purge.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
+import { reachRoute } from './reach.ts';
 import { relocateRoutes } from './relocate.ts';
 import { replaceRoute } from './replace.ts';
 import { retentionRoutes } from './retention.ts';
@@ -72,6 +73,7 @@ export function allRoutes(parts: {
     ...retentionRoutes(retention),
     pillarListRoute(estate),
     forTargetRoute(estate),
+    reachRoute(estate),
     searchRoute(estate),
     importRoute(estate, kms, requestBudgetMs),
     exportRoute(estate),
