@@ -85,6 +85,7 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'DELETE /tasks/:task_id': ['editor', 'admin'],
   'GET /pillars/:pid/reach': ROLES,
   'GET /explain': ROLES,
+  'POST /explain/preview': ROLES,
   'GET /metrics': ROLES,
 };
 

@@ -37,6 +37,8 @@ const VERBS: Readonly<Record<string, string>> = {
 export function describeRequest(facts: RouteFacts): Described {
   const { method, route, query } = facts;
   if (route === '/explain') return { verb: 'get', objectRef: explainRef(query) };
+  // Which minion, its body says; nothing is changed.
+  if (route === '/explain/preview') return { verb: 'get', objectRef: explainRef({}) };
   const segments = route?.split('/').slice(1) ?? [];
   const objectRef = objectOf(segments, facts.params);
   if (objectRef === undefined) return { verb: method.toLowerCase(), objectRef };
@@ -63,18 +65,27 @@ function objectOf(
 }
 
 /** `GET /explain` is about one minion. */
-function explainRef(query: Readonly<Record<string, unknown>>): ObjectRef {
+function explainRef(fields: Readonly<Record<string, unknown>>): ObjectRef {
   return {
     resource: 'minions',
     subresource: 'explain',
-    namespace: textOf(query.master),
-    name: textOf(query.minion_id),
+    namespace: textOf(fields.master),
+    name: textOf(fields.minion_id),
   };
+}
+
+/** The minion a body of `POST /explain/preview` is about; the body is as it came, unchecked. */
+export function explainRefOfBody(body: unknown): ObjectRef {
+  return explainRef(fieldsOf(body));
+}
+
+function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
+  return (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
 }
 
 /** The pillar a body of `POST /pillars` or `POST /pillars/list` is about; the body is as it came, unchecked. */
 export function pillarRefOfBody(body: unknown, subresource?: string): ObjectRef {
-  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const fields = fieldsOf(body);
   const tgtType = textOf(fields.tgt_type);
   const tgtId = textOf(fields.collection_id) ?? textOf(fields.tgt_id);
   const name = textOf(fields.name);

@@ -210,6 +210,19 @@ const ESTATE: readonly Example[] = [
     status: 200,
     notRun: 'needs a merger beside this service; see test/e2e',
   },
+  {
+    route: 'POST /explain/preview',
+    summary: 'The same with changes that are not saved, and with other memberships',
+    body: {
+      ...{ master: 'salt-west', minion_id: 'web-1.example', collections: ['web'] },
+      changes: [
+        { op: 'set', tgt_type: 'collection', collection_id: 'web', name: 'motd', value: 'hello' },
+        { op: 'delete', tgt_type: 'root', name: 'banner' },
+      ],
+    },
+    status: 200,
+    notRun: 'needs a merger beside this service; see test/e2e',
+  },
   ...TASKS,
   {
     route: 'DELETE /masters/:master/minions/:id',

@@ -9,7 +9,7 @@ import type { HistoryRetention } from '../retention.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
-import { explainRoute } from './explain.ts';
+import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
 import { importRoute } from './import.ts';
@@ -92,6 +92,6 @@ export function allRoutes(parts: {
     changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
-    explainRoute(bus),
+    ...explainRoutes(estate, bus),
   ];
 }
