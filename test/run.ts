@@ -4,8 +4,9 @@ import path from 'node:path';
 import process from 'node:process';
 import { prepareServers } from './runner/prepare-servers.ts';
 import { needsKube, prepareKube, prepareSlow } from './runner/prepare-slow.ts';
-import { printFile, printSummary } from './runner/print.ts';
+import { printFile, printShaky, printSummary } from './runner/print.ts';
 import { runFile } from './runner/run-file.ts';
+import { takeSecondLook } from './runner/second-look.ts';
 import { selectFiles } from './runner/select-files.ts';
 import { addResult, emptyTally, failedCount, passedCount } from './runner/tally.ts';
 
@@ -59,4 +60,11 @@ async function work(): Promise<void> {
 }
 
 await Promise.all(Array.from({ length: concurrency }, work));
+const again = stopping.signal.aborted ? emptyTally() : tally;
+const shaky = await takeSecondLook(again, async (file) => {
+  const result = await runFile(root, file, stopping.signal);
+  printFile(result, 'again, alone', requireAll);
+  return result;
+});
 printSummary(tally, requireAll, Date.now() - start);
+printShaky(shaky);

@@ -34,6 +34,12 @@ export function printSummary(tally: Tally, requireAll: boolean, durationMs: numb
   }
 }
 
+/** Failures that did not come again when their file ran alone: to be looked into, not counted. */
+export function printShaky(results: readonly FileResult[]): void {
+  for (const { file, failures } of results)
+    for (const { name } of failures) console.log(`shaky: ${file}: ${name}: failed at first, passed alone`);
+}
+
 /** The runner wraps what a test threw, and says little of a process that ended; a person wants to see both. */
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return typeof error === 'string' ? error : inspect(error, { depth: 6 });

@@ -9,10 +9,13 @@ import { collectionGet } from './commands/collection/get.ts';
 import { collectionList } from './commands/collection/list.ts';
 import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
+import { diff } from './commands/diff.ts';
 import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
 import { history } from './commands/history.ts';
 import { importCommand } from './commands/import.ts';
+import { keyList } from './commands/key/list.ts';
+import { keyRotate } from './commands/key/rotate.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -26,6 +29,7 @@ import { masterTokenDelete } from './commands/master/token-delete.ts';
 import { minionDelete } from './commands/minion/delete.ts';
 import { minionGet } from './commands/minion/get.ts';
 import { minionList } from './commands/minion/list.ts';
+import { minionMove } from './commands/minion/move.ts';
 import { minionSet } from './commands/minion/set.ts';
 import { pillarCreate } from './commands/pillar/create.ts';
 import { pillarDelete } from './commands/pillar/delete.ts';
@@ -33,8 +37,13 @@ import { pillarEdit } from './commands/pillar/edit.ts';
 import { pillarForTarget } from './commands/pillar/for-target.ts';
 import { pillarGet } from './commands/pillar/get.ts';
 import { pillarList } from './commands/pillar/list.ts';
+import { pillarMove } from './commands/pillar/move.ts';
+import { pillarPurge } from './commands/pillar/purge.ts';
 import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
 import { pillarReach } from './commands/pillar/reach.ts';
+import { pillarRename } from './commands/pillar/rename.ts';
+import { pillarReplace } from './commands/pillar/replace.ts';
+import { pillarRestore } from './commands/pillar/restore.ts';
 import { pillarReveal } from './commands/pillar/reveal.ts';
 import { pillarSeal } from './commands/pillar/seal.ts';
 import { pillarSearch } from './commands/pillar/search.ts';
@@ -43,9 +52,12 @@ import { pillarUnseal } from './commands/pillar/unseal.ts';
 import { profileDelete } from './commands/profile/delete.ts';
 import { profileList } from './commands/profile/list.ts';
 import { profileUse } from './commands/profile/use.ts';
+import { retentionRun } from './commands/retention/run.ts';
+import { retentionShow } from './commands/retention/show.ts';
 import { revocationCreate } from './commands/revocation/create.ts';
 import { revocationDelete } from './commands/revocation/delete.ts';
 import { revocationList } from './commands/revocation/list.ts';
+import { scopeRestore } from './commands/scope/restore.ts';
 import { status } from './commands/status.ts';
 import { storeCopy } from './commands/store/copy.ts';
 import { taskCreate } from './commands/task/create.ts';
@@ -78,10 +90,13 @@ export const COMMANDS: readonly Command[] = [
   collectionList,
   collectionSet,
   completion,
+  diff,
   explain,
   exportCommand,
   history,
   importCommand,
+  keyList,
+  keyRotate,
   limits,
   login,
   logout,
@@ -95,6 +110,7 @@ export const COMMANDS: readonly Command[] = [
   minionDelete,
   minionGet,
   minionList,
+  minionMove,
   minionSet,
   pillarCreate,
   pillarDelete,
@@ -102,8 +118,13 @@ export const COMMANDS: readonly Command[] = [
   pillarForTarget,
   pillarGet,
   pillarList,
+  pillarMove,
+  pillarPurge,
   pillarPurgeHistory,
   pillarReach,
+  pillarRename,
+  pillarReplace,
+  pillarRestore,
   pillarReveal,
   pillarSeal,
   pillarSearch,
@@ -112,9 +133,12 @@ export const COMMANDS: readonly Command[] = [
   profileDelete,
   profileList,
   profileUse,
+  retentionRun,
+  retentionShow,
   revocationCreate,
   revocationDelete,
   revocationList,
+  scopeRestore,
   status,
   storeCopy,
   taskCreate,

@@ -21,7 +21,7 @@ describe('commands on the estate', () => {
     const roles = await privateFile(dir.path, 'roles.json', '[{"group":"operators","role":"viewer"}]');
     // Nobody has to be there: only what an issuer gave is revoked, so one must be configured.
     const issuer = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_AUDIENCE: 'colonnade', OIDC_ROLES_FILE: roles };
-    const stack = owned.use(await stackForTests({ env: issuer }));
+    const stack = owned.use(await stackForTests({ env: { ...issuer, KMS_KEY_PREPUBLISH_S: '0' } }));
     cli = owned.use(await bundledCli(environmentOf(stack)));
   });
   after(() => owned.disposeAsync());

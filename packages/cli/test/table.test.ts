@@ -6,6 +6,7 @@ import { candidates } from '../src/table/completion.ts';
 import { GLOBAL_OPTIONS, GROUPS, parse } from '../src/table/program.ts';
 import { BULK_STEPS } from './steps/bulk.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
+import { HISTORY_STEPS } from './steps/history.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
 import { TASK_STEPS } from './steps/tasks.ts';
@@ -25,9 +26,14 @@ describe('the table of commands', () => {
 
   test('every command is run in a terminal and in a pipe', () => {
     const run = new Set(
-      [...ESTATE_STEPS, ...PILLAR_STEPS, ...OPERATE_STEPS, ...BULK_STEPS, ...TASK_STEPS].map(
-        ({ command }) => command,
-      ),
+      [
+        ...ESTATE_STEPS,
+        ...PILLAR_STEPS,
+        ...OPERATE_STEPS,
+        ...BULK_STEPS,
+        ...TASK_STEPS,
+        ...HISTORY_STEPS,
+      ].map(({ command }) => command),
     );
     assert.deepEqual([...run].sort(), names.toSorted());
   });

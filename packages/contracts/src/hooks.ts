@@ -53,3 +53,12 @@ export const hooksRun = defineEndpoint({
   }),
   response: zHookRun,
 });
+
+/** Asks for a generation of policies: of what may have changed, or of everything without looking whether it has. */
+export const hooksGenerate = defineEndpoint({
+  subject: subjectOf('hooks', 'generate'),
+  server: 'hook-runner',
+  callers: ['pillar-api'],
+  request: z.strictObject({ all: z.boolean() }),
+  response: z.strictObject({}),
+});

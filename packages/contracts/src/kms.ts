@@ -32,6 +32,7 @@ export const GRANT_ACTS = [
   'master.revoke',
   'reader.put',
   'reader.delete',
+  'key.rotate',
 ] as const;
 export type GrantAct = (typeof GRANT_ACTS)[number];
 /**
@@ -53,7 +54,7 @@ export const kmsSeal = defineEndpoint({
   server: 'crypto-kms',
   callers: ['pillar-api'],
   request: z.strictObject({ items: batchOf(z.strictObject({ context: zItemContext, value: zValue })) }),
-  response: z.strictObject({ kid: z.string(), items: z.array(itemResult(zEnc)) }),
+  response: z.strictObject({ items: z.array(itemResult(zEnc)) }),
 });
 
 /** Reveal: one item, with a grant of the user who asks. */
@@ -154,6 +155,36 @@ export const kmsDeleteReader = defineEndpoint({
   callers: ['pillar-api'],
   request: z.strictObject({ grant: zGrant, token_id: z.string().min(1).max(32) }),
   response: z.strictObject({ deleted: z.boolean() }),
+});
+
+export const KEY_STATES = ['prepublished', 'active', 'retired', 'destroyed'] as const;
+/** One version of a key, without the key. Times are milliseconds since the epoch. */
+export const zKeyVersion = z.strictObject({
+  version: int({ min: 1 }),
+  kid: z.string(),
+  state: z.enum(KEY_STATES),
+  created_at_ms: int({ min: 0 }),
+  active_from_ms: int({ min: 0 }),
+});
+
+/** The keyring; empty where the KMS has none. */
+export const kmsListKeys = defineEndpoint({
+  subject: subjectOf('kms', 'keys-list'),
+  server: 'crypto-kms',
+  callers: ['pillar-api', 'operator'],
+  request: z.strictObject({}),
+  response: z.strictObject({
+    keys: z.array(z.strictObject({ name: z.string(), versions: z.array(zKeyVersion) })),
+  }),
+});
+
+/** Makes the next version of a key, with an admin's grant for this key. */
+export const kmsRotateKey = defineEndpoint({
+  subject: subjectOf('kms', 'keys-rotate.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ grant: zGrant, name: z.string().min(1).max(48) }),
+  response: z.strictObject({ version: zKeyVersion }),
 });
 
 export const IDENTITY_ISSUER = 'colonnade';

@@ -64,6 +64,8 @@ export const LIMITS = {
   kmsBatchItems: 500,
   /** Bytes of one KMS request or answer; callers split batches to stay below. */
   kmsBatchBytes: 3 * 1024 * 1024,
+  /** Minions in one request to compile; minions in one page of those a change touches. */
+  compileMinions: 64,
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,

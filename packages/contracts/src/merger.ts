@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { int, zValue } from './codec.ts';
-import { defineEndpoint, subjectOf } from './endpoints.ts';
+import { defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
 import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
 
@@ -79,4 +79,24 @@ export const mergerExplain = defineEndpoint({
     collections: zSupposedCollections.optional(),
   }),
   response: zExplanation,
+});
+
+/**
+ * The pillars of minions as a generation writes them: merged with `auto`, secrets sealed as they are stored. An error for
+ * each that has none: unknown_master, unknown_minion. `too_large`: ask for fewer.
+ */
+export const mergerCompile = defineEndpoint({
+  subject: subjectOf('merger', 'compile'),
+  server: 'pillar-merger',
+  callers: ['hook-runner'],
+  request: z.strictObject({
+    minions: z
+      .array(z.strictObject({ master: zMasterId, minion_id: zMinionId }))
+      .min(1)
+      .max(LIMITS.compileMinions),
+  }),
+  response: z.strictObject({
+    clock: int(),
+    items: z.array(itemResult(z.strictObject({ pillar: zValue, secrets: z.array(z.string()) }))),
+  }),
 });

@@ -7,11 +7,11 @@ import {
 } from './audit-sink.ts';
 import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
-import { estateRegisterMinion } from './estate.ts';
+import { estateListTouched, estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
-import { hooksRun } from './hooks.ts';
+import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
-import { mergerExplain } from './merger.ts';
+import { mergerCompile, mergerExplain } from './merger.ts';
 import { TLS_EVENTS_SUBJECTS } from './tls.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
@@ -27,10 +27,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsDeleteReader,
   kms.kmsIssueMaster,
   kms.kmsRevokeIdentity,
+  kms.kmsListKeys,
+  kms.kmsRotateKey,
   kms.kmsJwks,
   mergerExplain,
   estateRegisterMinion,
   hooksRun,
+  hooksGenerate,
+  mergerCompile,
+  estateListTouched,
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */

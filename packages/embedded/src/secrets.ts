@@ -12,12 +12,13 @@ export type InstallationSecrets = {
   redisMergerPassword: string;
   redisAdminPassword: string;
   kekFile: string;
+  rootKeyFile: string;
   adminTokenFile: string;
   adminToken: string;
 };
 
 /**
- * Reads the secrets of an installation, making at first start what is missing: passwords, a KEK of 32 bytes, the
+ * Reads the secrets of an installation, making at first start what is missing: passwords, a KEK and a root key of 32 bytes, the
  * first admin token. One file each, mode 0600, in a folder of mode 0700; what exists is never made again.
  */
 export async function loadSecrets(dir: string): Promise<InstallationSecrets> {
@@ -32,6 +33,7 @@ export async function loadSecrets(dir: string): Promise<InstallationSecrets> {
   const redisMerger = await one('redis-pillar-merger', password);
   const redisAdmin = await one('redis-admin', password);
   const kek = await one('pillars-kek', () => randomBytes(32).toString('base64'));
+  const rootKey = await one('kms-root-key', () => randomBytes(32).toString('base64'));
   const admin = await one('admin-token', newApiToken);
   return {
     busPasswordFiles: Object.fromEntries(bus.map(([u, s]) => [u, s.file])) as Record<BusUser, string>,
@@ -40,6 +42,7 @@ export async function loadSecrets(dir: string): Promise<InstallationSecrets> {
     redisMergerPassword: redisMerger.text,
     redisAdminPassword: redisAdmin.text,
     kekFile: kek.file,
+    rootKeyFile: rootKey.file,
     adminTokenFile: admin.file,
     adminToken: admin.text,
   };

@@ -195,6 +195,7 @@ function kmsEnv(dir: string, secrets: InstallationSecrets) {
   return {
     KMS_STATE_DIR: path.join(dir, 'kms'),
     PILLARS_KEK_FILE: secrets.kekFile,
+    KMS_ROOT_KEY_FILE: secrets.rootKeyFile,
     BOOTSTRAP_TOKEN_FILE: secrets.adminTokenFile,
     OPS_HOST: '127.0.0.1',
     OPS_PORT: '0',

@@ -10,9 +10,8 @@ import {
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import { aadOf, checkOpenContext } from './context.ts';
-import { type Kek, openValue } from './envelope.ts';
+import { type Keys, openValue } from './envelope.ts';
 import type { GrantGuard } from './grant-guard.ts';
-import { keyNotConfigured } from './kek.ts';
 import type { MasterTokens } from './master-token.ts';
 import type { Readers } from './readers.ts';
 import type { Revocations } from './revocations.ts';
@@ -22,11 +21,10 @@ import { changeOnRecord, onRecord, pillarRef } from './trail.ts';
 const LONGEST_LIFE_S = 366 * 86_400 + 60;
 
 /** Reveal and verify: one sealed value, with a grant for exactly its AAD. */
-export function openRoutes(kek: Kek | undefined, guard: GrantGuard): Route[] {
+export function openRoutes(keys: Keys, guard: GrantGuard): Route[] {
   const open = async (context: OpenContext, enc: Value) => {
     checkOpenContext(context);
-    if (kek === undefined) throw keyNotConfigured();
-    return openValue(kek, aadOf(context), enc);
+    return openValue(keys, aadOf(context), enc);
   };
   const what = (grant: string, context: OpenContext) =>
     ({ act: 'reveal', grant, resource: aadOf(context), objectRef: pillarRef(context) }) as const;

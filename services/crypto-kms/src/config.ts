@@ -12,6 +12,7 @@ import {
   setting,
   zCount,
   zPath,
+  zSeconds,
   zText,
 } from '@colonnade/service-kit';
 
@@ -42,8 +43,24 @@ export const kmsSettings = {
     help: 'the KEK as base64 of 32 bytes; better a file',
   }),
   kid: setting('PILLARS_KID', zKid, { help: 'name of the KEK', default: 'core-kek-v1' }),
+  rootKeyFile: optionalSetting('KMS_ROOT_KEY_FILE', zPath, {
+    help: 'file with the root key, 32 bytes or their base64, which seals the keyring; unset: no keyring, the KEK alone',
+  }),
+  rootKeyBase64: optionalSetting('KMS_ROOT_KEY_B64', createSecret, {
+    help: 'the root key as base64 of 32 bytes; better a file',
+  }),
+  oldRootKeyFile: optionalSetting('KMS_OLD_ROOT_KEY_FILE', zPath, {
+    help: 'file with the root key before; what it sealed is sealed by the new one at the start',
+  }),
+  keyMaxAgeS: optionalSetting('KMS_KEY_MAX_AGE_S', zSeconds, {
+    help: 'age at which the key that seals is followed by a new one, seconds; unset: only by hand',
+  }),
+  keyPrepublishS: setting('KMS_KEY_PREPUBLISH_S', zSeconds, {
+    help: 'how long a new key is known to every replica before it seals, seconds',
+    default: '60',
+  }),
   stateDir: setting('KMS_STATE_DIR', zPath, {
-    help: 'folder of the identity key, revocations and readers; made with mode 0700; shared by all replicas',
+    help: 'folder of the keyring, the identity key, revocations and readers; made with mode 0700; shared by all replicas',
   }),
   bootstrapTokenFile: optionalSetting('BOOTSTRAP_TOKEN_FILE', zPath, {
     help: 'file (0600) with the API token of the first admin',

@@ -1,5 +1,6 @@
 import { ColonnadeError, ENC_MARKER } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import type { Kek } from './envelope.ts';
 
 /** Sizes of AES-256-GCM as seed 000 uses it, in bytes. */
 export const KEY_BYTES = 32;
@@ -8,7 +9,7 @@ export const TAG_BYTES = 16;
 
 /** A sealed value, decoded: every length is right, nothing is verified yet. */
 export type SealedParts = {
-  kid: string;
+  kek: Kek;
   nonce: Buffer;
   /** Ciphertext followed by the tag. */
   ciphertext: Buffer;
@@ -33,7 +34,7 @@ const FIELDS = [
  * are looked at before the rest, so that a record of another key or version is named as such.
  * @throws ColonnadeError `value_invalid` naming the field, `kid_unknown`; never with any content
  */
-export function readSealed(value: Value, kid: string): SealedParts {
+export function readSealed(value: Value, find: (kid: string) => Kek | undefined): SealedParts {
   const outer = asObject(value);
   if (outer === undefined || !Object.hasOwn(outer, ENC_MARKER))
     throw malformed(undefined, 'a sealed value is an object with the key "$enc"');
@@ -48,12 +49,11 @@ export function readSealed(value: Value, kid: string): SealedParts {
   if (enc.alg !== 'A256GCM') throw malformed('alg', 'must be "A256GCM"');
   if (enc.dek_wrap_alg !== 'A256GCM') throw malformed('dek_wrap_alg', 'must be "A256GCM"');
   if (typeof enc.kid !== 'string') throw malformed('kid', 'must be a text');
-  if (enc.kid !== kid)
-    throw new ColonnadeError('kid_unknown', 'sealed under a key that is not the current one', {
-      field: 'kid',
-    });
+  const kek = find(enc.kid);
+  if (kek === undefined)
+    throw new ColonnadeError('kid_unknown', 'sealed under a key that is none of ours', { field: 'kid' });
   return {
-    kid: enc.kid,
+    kek,
     nonce: readBytes('nonce_b64', enc.nonce_b64 as Value, NONCE_BYTES),
     ciphertext: readBytes('ct_b64', enc.ct_b64 as Value),
     wrapNonce: readBytes('dek_wrap_nonce_b64', enc.dek_wrap_nonce_b64 as Value, NONCE_BYTES),

@@ -5,8 +5,10 @@ import { ColonnadeError, dekWrapAad, encodeTree, zEnc } from '@colonnade/contrac
 import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
 import fc from 'fast-check';
 import { type Kek, openValue, sealValue } from './envelope.ts';
+import { fixedKeys } from './kek.ts';
 
 const kek: Kek = { kid: 'core-kek-v1', key: createSecretKey(randomBytes(32)) };
+const keys = fixedKeys(kek);
 const AAD = 'minion:web1:minion_id:web1;master:m1:db.password';
 const PLAIN: Value = fromPlain({ user: 'app', password: 's3cret', ports: [1, 2], ratio: 1.5 });
 
@@ -14,7 +16,7 @@ type Fields = { [key: string]: Value };
 
 /** A sealed value as it is stored, with its fields changed. */
 function sealed(change: (enc: Fields) => void = () => {}, aad = AAD): Value {
-  const stored = encodeTree(zEnc, sealValue(kek, aad, PLAIN)) as { $enc: Fields };
+  const stored = encodeTree(zEnc, sealValue(keys, aad, PLAIN)) as { $enc: Fields };
   change(stored.$enc);
   return stored;
 }
@@ -63,7 +65,7 @@ function sealRaw(plaintext: Buffer): Value {
 
 test('opens what it sealed, and never seals twice the same', () => {
   const one = sealed();
-  assert.ok(valuesEqual(openValue(kek, AAD, one), PLAIN));
+  assert.ok(valuesEqual(openValue(keys, AAD, one), PLAIN));
   const [a, b] = [one, sealed()].map((value) => (value as { $enc: Fields }).$enc);
   for (const field of ['nonce_b64', 'ct_b64', 'dek_wrap_nonce_b64', 'dek_wrapped_b64'])
     assert.notEqual(a?.[field], b?.[field]);
@@ -95,11 +97,11 @@ test('any value opens to itself under its own context, and under no other', () =
       fc.string({ unit: 'binary', minLength: 1 }),
       fc.string({ unit: 'binary', minLength: 1 }),
       (plain, aad, other) => {
-        const stored = encodeTree(zEnc, sealValue(kek, aad, plain));
-        assert.ok(valuesEqual(openValue(kek, aad, stored), plain));
+        const stored = encodeTree(zEnc, sealValue(keys, aad, plain));
+        assert.ok(valuesEqual(openValue(keys, aad, stored), plain));
         if (!Buffer.from(aad).equals(Buffer.from(other)))
           assert.equal(
-            codeOf(() => openValue(kek, other, stored)),
+            codeOf(() => openValue(keys, other, stored)),
             'decrypt_failed',
           );
       },
@@ -121,7 +123,7 @@ describe('a context that differs in any part does not open', () => {
   for (const [part, aad] of table) {
     test(part, () =>
       assert.equal(
-        codeOf(() => openValue(kek, aad, sealed())),
+        codeOf(() => openValue(keys, aad, sealed())),
         'decrypt_failed',
       ),
     );
@@ -231,19 +233,19 @@ describe('each field, broken', () => {
   for (const [name, change, code] of table) {
     test(name, () =>
       assert.equal(
-        codeOf(() => openValue(kek, AAD, sealed(change))),
+        codeOf(() => openValue(keys, AAD, sealed(change))),
         code,
       ),
     );
   }
 
   test('padding left out or stray bits behind the last byte', () => {
-    const value = encodeTree(zEnc, sealValue(kek, AAD, 'x')) as { $enc: Fields };
+    const value = encodeTree(zEnc, sealValue(keys, AAD, 'x')) as { $enc: Fields };
     const text = value.$enc.ct_b64 as string;
     assert.ok(text.endsWith('=='), 'three characters of JSON and the tag: 19 bytes');
     for (const broken of [text.replaceAll('=', ''), text.slice(0, -1), withStrayBits(text)]) {
       assert.equal(
-        codeOf(() => openValue(kek, AAD, { $enc: { ...value.$enc, ct_b64: broken } })),
+        codeOf(() => openValue(keys, AAD, { $enc: { ...value.$enc, ct_b64: broken } })),
         'value_invalid',
       );
     }
@@ -263,7 +265,7 @@ describe('what is no sealed value', () => {
   for (const [name, value] of table)
     test(name, () =>
       assert.equal(
-        codeOf(() => openValue(kek, AAD, value)),
+        codeOf(() => openValue(keys, AAD, value)),
         'value_invalid',
       ),
     );
@@ -282,20 +284,23 @@ describe('plaintext that is not a value', () => {
   for (const [name, bytes] of table)
     test(name, () =>
       assert.equal(
-        codeOf(() => openValue(kek, AAD, sealRaw(bytes))),
+        codeOf(() => openValue(keys, AAD, sealRaw(bytes))),
         'decrypt_failed',
       ),
     );
   test('JSON that is not canonical is a value all the same', () => {
     assert.ok(
-      valuesEqual(openValue(kek, AAD, sealRaw(Buffer.from(' {"b" : 1, "a": 1.0} '))), { b: 1n, a: 1 }),
+      valuesEqual(openValue(keys, AAD, sealRaw(Buffer.from(' {"b" : 1, "a": 1.0} '))), { b: 1n, a: 1 }),
     );
   });
 });
 
 test('another KEK of the same name does not open it, and no error says why', () => {
   const other: Kek = { kid: kek.kid, key: createSecretKey(randomBytes(32)) };
-  for (const open of [() => openValue(other, AAD, sealed()), () => openValue(kek, 'x', sealed())]) {
+  for (const open of [
+    () => openValue(fixedKeys(other), AAD, sealed()),
+    () => openValue(keys, 'x', sealed()),
+  ]) {
     assert.throws(
       open,
       (error: Error) => error.message === 'the sealed value does not open here' && error.cause === undefined,

@@ -6,6 +6,13 @@ import { KEY_BYTES, NONCE_BYTES, readSealed, TAG_BYTES } from './enc-format.ts';
 /** The key that wraps every DEK, with its name. */
 export type Kek = { kid: string; key: KeyObject };
 
+/** The keys there are: one seals, all open. */
+export type Keys = {
+  /** @throws ColonnadeError `key_not_configured` */
+  active(): Kek;
+  find(kid: string): Kek | undefined;
+};
+
 const ALGORITHM = 'aes-256-gcm';
 const OPTIONS = { authTagLength: TAG_BYTES };
 /** A value sits a few levels below the top of the message that carries it. */
@@ -16,7 +23,8 @@ const OPENED_LIMITS = { maxDepth: LIMITS.messageDepth - 8 };
  * differ. The bytes that are sealed are the canonical ones.
  * @param aad the data AAD of the pillar
  */
-export function sealValue(kek: Kek, aad: string, value: Value): Enc {
+export function sealValue(keys: Pick<Keys, 'active'>, aad: string, value: Value): Enc {
+  const kek = keys.active();
   const plaintext = canonicalBytes(value);
   try {
     return sealBytes(kek, aad, plaintext);
@@ -54,20 +62,23 @@ function sealBytes(kek: Kek, aad: string, plaintext: Uint8Array): Enc {
  * @throws ColonnadeError `value_invalid` (form), `kid_unknown`, `decrypt_failed`: which of key, nonce, AAD, ciphertext
  * or tag did not fit is not said, and not known
  */
-export function openValue(kek: Kek, aad: string, sealed: Value): Value {
-  return withPlaintext(kek, aad, sealed, parsePlaintext);
+export function openValue(keys: Keys, aad: string, sealed: Value): Value {
+  return withPlaintext(keys, aad, sealed, parsePlaintext);
 }
 
 /**
- * Seals what was sealed under one AAD under another, with a DEK of its own; byte for byte, whatever form it was kept in.
+ * Seals what was sealed under one AAD under another, with a DEK of its own and by the key that seals now; byte for byte, whatever form
+ * it was kept in.
  * @throws ColonnadeError as openValue
  */
-export function resealValue(kek: Kek, aad: { from: string; to: string }, sealed: Value): Enc {
-  return withPlaintext(kek, aad.from, sealed, (plaintext) => sealBytes(kek, aad.to, plaintext));
+export function resealValue(keys: Keys, aad: { from: string; to: string }, sealed: Value): Enc {
+  return withPlaintext(keys, aad.from, sealed, (plaintext) => sealBytes(keys.active(), aad.to, plaintext));
 }
 
-function withPlaintext<T>(kek: Kek, aad: string, sealed: Value, use: (plaintext: Buffer) => T): T {
-  const parts = readSealed(sealed, kek.kid);
+function withPlaintext<T>(keys: Keys, aad: string, sealed: Value, use: (plaintext: Buffer) => T): T {
+  // Without any key that is the answer, whatever the value looks like.
+  keys.active();
+  const { kek, ...parts } = readSealed(sealed, keys.find);
   const dek = decrypt(kek.key, parts.wrapNonce, dekWrapAad(kek.kid, aad), parts.wrappedDek);
   try {
     const plaintext = decrypt(dek, parts.nonce, aad, parts.ciphertext);

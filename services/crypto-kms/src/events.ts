@@ -1,6 +1,7 @@
 import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import { countOutcomes, type ItemResult } from './batch.ts';
+import type { KeyVersion } from './keyring/keyring.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
 export type Events = ReturnType<typeof createEvents>;
@@ -21,6 +22,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'Audit records that cannot be stored, however often they are tried.',
     [],
   );
+  const keyringFaults = metrics.counter(
+    'kms_keyring_faults_total',
+    'Turns in which the keyring could not be read or rotated.',
+    [],
+  );
   const pending = metrics.gauge('kms_audit_pending', 'Audit records taken and not yet acknowledged.', []);
   return {
     handled({ endpoint, code, durationMs }: { endpoint: string; code: string; durationMs: number }) {
@@ -36,6 +42,14 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       }
     },
     keyLoaded: (kid: string) => logger.info({ kid }, 'key encryption key loaded'),
+    keyRotated: ({ kid, active_from_ms }: KeyVersion) =>
+      logger.info({ kid, activeFrom: new Date(active_from_ms).toISOString() }, 'key rotated'),
+    keysRead: (versions: readonly KeyVersion[]) =>
+      logger.info({ versions: versions.map(({ kid, state }) => `${kid} ${state}`) }, 'keyring read'),
+    keyringFault: (error: Error) => {
+      keyringFaults.inc();
+      logger.error({ err: error }, 'the keyring cannot be read or rotated');
+    },
     keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
     identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),
     bootstrapRead({ tokenId, registered }: { tokenId: string; registered: boolean }) {

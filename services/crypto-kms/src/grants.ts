@@ -31,6 +31,7 @@ const RIGHT_OF: Readonly<Record<GrantAct, (typeof READER_RIGHTS)[number]>> = {
   'master.revoke': 'admin',
   'reader.put': 'admin',
   'reader.delete': 'admin',
+  'key.rotate': 'admin',
 };
 
 /** Seconds by which clocks of two hosts may differ. */

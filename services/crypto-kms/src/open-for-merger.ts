@@ -9,9 +9,8 @@ import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
 import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkMergeScope } from './context.ts';
-import { type Kek, openValue } from './envelope.ts';
+import { type Keys, openValue } from './envelope.ts';
 import type { Events } from './events.ts';
-import { keyNotConfigured } from './kek.ts';
 import type { MasterTokens } from './master-token.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { ANONYMOUS, failure, type Trail } from './trail.ts';
@@ -20,7 +19,7 @@ type Request = z.output<typeof kmsOpenForMerger.request>;
 type Response = z.output<typeof kmsOpenForMerger.response>;
 
 export type MergerOpenDeps = {
-  kek: Kek | undefined;
+  keys: Keys;
   tokens: MasterTokens;
   limit: RateLimit;
   trail: Trail;
@@ -29,7 +28,7 @@ export type MergerOpenDeps = {
 
 /** Opens what one merge needs, under the token of the master that asked for it. */
 export function createMergerOpenHandler(deps: MergerOpenDeps) {
-  const { kek, tokens, limit, trail, events } = deps;
+  const { keys, tokens, limit, trail, events } = deps;
   const begin = (user: { username: string; groups: readonly string[] }, request: Request) =>
     trail.begin({
       verb: 'open',
@@ -53,8 +52,7 @@ export function createMergerOpenHandler(deps: MergerOpenDeps) {
       checkLimits(request, limit);
       items = await answerEach(request.items, call, ({ context, enc }) => {
         checkMergeScope(context, master, minion_id);
-        if (kek === undefined) throw keyNotConfigured();
-        return openValue(kek, aadOf(context), enc);
+        return openValue(keys, aadOf(context), enc);
       });
     } catch (thrown) {
       await span.complete(failure(toColonnadeError(thrown)));

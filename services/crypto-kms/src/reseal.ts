@@ -2,10 +2,9 @@ import { type Route, route } from '@colonnade/bus';
 import { type Enc, kmsCheck, kmsReseal, resealResource } from '@colonnade/contracts';
 import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkOpenContext, checkSealContext } from './context.ts';
-import { type Kek, openValue, resealValue } from './envelope.ts';
+import { type Keys, openValue, resealValue } from './envelope.ts';
 import type { Events } from './events.ts';
 import type { GrantGuard } from './grant-guard.ts';
-import { keyNotConfigured } from './kek.ts';
 import { onRecord, pillarRef, type Trail } from './trail.ts';
 
 /** Places of a batch that are named in its record. */
@@ -15,7 +14,7 @@ const RECORDED_PLACES = 5;
  * Moves sealed values to other places. It would let whoever may ask choose who reads a secret, so it needs what a
  * reveal needs: a grant of a user who may read secrets, good once, for exactly these places.
  */
-export function resealRoute(kek: Kek | undefined, guard: GrantGuard, events: Events): Route {
+export function resealRoute(keys: Keys, guard: GrantGuard, events: Events): Route {
   return route(kmsReseal, async ({ grant, items }, call) => {
     const moves = items.map(({ from, to }) => ({ from: aadOf(from), to: aadOf(to) }));
     const [first] = items;
@@ -34,8 +33,7 @@ export function resealRoute(kek: Kek | undefined, guard: GrantGuard, events: Eve
       return await answerEach(items, call, ({ from, to, enc }) => {
         checkOpenContext(from);
         checkSealContext(to);
-        if (kek === undefined) throw keyNotConfigured();
-        return resealValue(kek, { from: aadOf(from), to: aadOf(to) }, enc);
+        return resealValue(keys, { from: aadOf(from), to: aadOf(to) }, enc);
       });
     });
     events.itemsAnswered('reseal', done);
@@ -54,7 +52,7 @@ function placesOf(moves: readonly { from: string; to: string }[]): Record<string
 }
 
 /** Says of kept values whether they still open where they stand; what is in them stays here. */
-export function checkRoute(kek: Kek | undefined, trail: Trail, events: Events): Route {
+export function checkRoute(keys: Keys, trail: Trail, events: Events): Route {
   return route(kmsCheck, async ({ items }, call) => {
     const span = trail.begin({
       verb: 'check',
@@ -66,8 +64,7 @@ export function checkRoute(kek: Kek | undefined, trail: Trail, events: Events): 
     checkBatchBytes(items);
     const done: ItemResult<Record<string, never>>[] = await answerEach(items, call, ({ context, enc }) => {
       checkOpenContext(context);
-      if (kek === undefined) throw keyNotConfigured();
-      openValue(kek, aadOf(context), enc);
+      openValue(keys, aadOf(context), enc);
       return {};
     });
     events.itemsAnswered('check', done);

@@ -12,9 +12,8 @@ import { checkValue, type Value, ValueError } from '@colonnade/value';
 import type { z } from 'zod';
 import { answerEach, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkSealContext } from './context.ts';
-import { type Kek, sealValue } from './envelope.ts';
+import { type Keys, sealValue } from './envelope.ts';
 import type { Events } from './events.ts';
-import { keyNotConfigured } from './kek.ts';
 import type { Trail } from './trail.ts';
 
 type Request = z.output<typeof kmsSeal.request>;
@@ -24,7 +23,7 @@ type Response = z.output<typeof kmsSeal.response>;
 const ITEM_OVERHEAD = 512;
 
 /** Seals a batch for pillar-api (seed 000, «Процесс зашифрования»). */
-export function createSealHandler(kek: Kek | undefined, kid: string, trail: Trail, events: Events) {
+export function createSealHandler(keys: Keys, trail: Trail, events: Events) {
   return async (request: Request, call: Call): Promise<Response> => {
     const span = trail.begin({
       verb: 'seal',
@@ -35,8 +34,7 @@ export function createSealHandler(kek: Kek | undefined, kid: string, trail: Trai
     });
     let answerBytes = 0;
     const items = await answerEach(request.items, call, ({ context, value }) => {
-      if (kek === undefined) throw keyNotConfigured();
-      const enc = sealOne(kek, context, value);
+      const enc = sealOne(keys, context, value);
       answerBytes += enc.$enc.ct_b64.length + ITEM_OVERHEAD;
       return enc;
     });
@@ -47,14 +45,14 @@ export function createSealHandler(kek: Kek | undefined, kid: string, trail: Trai
       );
     events.itemsAnswered('seal', items);
     await trail.later(span, { code: 200, annotations: outcomeAnnotations(items) }, call);
-    return { kid, items };
+    return { items };
   };
 }
 
-function sealOne(kek: Kek, context: OpenContext, value: Value): Enc {
+function sealOne(keys: Keys, context: OpenContext, value: Value): Enc {
   checkSealContext(context);
   checkPlain(value);
-  const enc = sealValue(kek, aadOf(context), value);
+  const enc = sealValue(keys, aadOf(context), value);
   const sealedBytes = (enc.$enc.ct_b64.length / 4) * 3 - 18;
   if (sealedBytes > LIMITS.valueBytes)
     throw new ColonnadeError('too_large', `the value is over ${LIMITS.valueBytes} bytes`, { field: 'value' });

@@ -17,7 +17,10 @@ import { createEvents, type Events } from './events.ts';
 import { createGrantGuard } from './grant-guard.ts';
 import { createGrants } from './grants.ts';
 import { type IdentityKeys, loadIdentityKeys } from './identity-keys.ts';
-import { loadKek } from './kek.ts';
+import type { Keyring } from './keyring/keyring.ts';
+import { openKeys } from './keyring/open-keys.ts';
+import { type RotationOptions, startRotation } from './keyring/rotation.ts';
+import { keyRoutes } from './keyring/routes.ts';
 import { loadMac } from './mac-key.ts';
 import { createMasterTokens } from './master-token.ts';
 import { createMergerOpenHandler } from './open-for-merger.ts';
@@ -63,6 +66,7 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
     }),
   );
   const trail = createTrail(auditor, queue);
+  if (state.keyring !== undefined) started.use(startRotation(rotationOf(config, state.keyring, events)));
   started.use(
     await bus.serve(
       {
@@ -86,17 +90,27 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
 type State = Awaited<ReturnType<typeof openState>>;
 
 async function openState(config: KmsConfig, events: Events) {
-  const kek = loadKek({ file: config.kekFile, base64: config.kekBase64?.reveal(), kid: config.kid });
-  if (kek === undefined) events.keyMissing();
-  else events.keyLoaded(kek.kid);
   openStateDir(config.stateDir);
+  const { keys, keyring } = await openKeys(config, events);
   const identity = await loadIdentityKeys(config.stateDir);
   events.identityLoaded(identity.active.kid);
   const mac = await loadMac(config.stateDir);
   const revocations = await openRevocations(config.stateDir, nowS);
   const readers = await openReaders(config.stateDir);
   await bootstrap(config, readers, events);
-  return { kek, identity, mac, revocations, readers, usedGrants: openUsedGrants(config.stateDir) };
+  return { keys, keyring, identity, mac, revocations, readers, usedGrants: openUsedGrants(config.stateDir) };
+}
+
+function rotationOf(config: KmsConfig, keyring: Keyring, events: Events): RotationOptions {
+  return {
+    keyring,
+    maxAgeMs: config.keyMaxAgeS === undefined ? undefined : config.keyMaxAgeS * 1000,
+    // Every replica has read a new version long before it seals.
+    pollMs: Math.max(50, (config.keyPrepublishS * 1000) / 6),
+    onRotated: events.keyRotated,
+    onRefreshed: events.keysRead,
+    onFault: events.keyringFault,
+  };
 }
 
 async function bootstrap(config: KmsConfig, readers: Readers, events: Events): Promise<void> {
@@ -105,16 +119,17 @@ async function bootstrap(config: KmsConfig, readers: Readers, events: Events): P
 }
 
 function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Events): Route[] {
-  const { kek, identity, mac, revocations, readers, usedGrants } = state;
+  const { keys, keyring, identity, mac, revocations, readers, usedGrants } = state;
   const tokens = createMasterTokens(identity, revocations, nowS);
   const guard = createGrantGuard(createGrants(readers, usedGrants, nowS), trail);
   const limit = createRateLimit(config.opensPerSecond);
   return [
-    route(kmsSeal, createSealHandler(kek, config.kid, trail, events)),
-    route(kmsOpenForMerger, createMergerOpenHandler({ kek, tokens, limit, trail, events })),
-    ...openRoutes(kek, guard),
-    resealRoute(kek, guard, events),
-    checkRoute(kek, trail, events),
+    route(kmsSeal, createSealHandler(keys, trail, events)),
+    route(kmsOpenForMerger, createMergerOpenHandler({ keys, tokens, limit, trail, events })),
+    ...openRoutes(keys, guard),
+    resealRoute(keys, guard, events),
+    checkRoute(keys, trail, events),
+    ...keyRoutes(keyring, guard, events),
     ...identityRoutes(tokens, revocations, guard, nowS),
     ...readerRoutes(readers, guard),
     route(kmsMac, async ({ sha256_hex }) => ({ mac_hex: mac(sha256_hex) })),

@@ -177,7 +177,6 @@ describe('sealing refuses one by one', () => {
         answer.items.map((item) => (item.ok ? 'ok' : item.error.code)),
         ['ok', code, 'ok'],
       );
-      assert.equal(answer.kid, 'core-kek-v1');
     });
   }
   test('the largest value there may be is sealed and opened', async () => {
@@ -244,7 +243,7 @@ describe('reveal', () => {
   test('opens a record from before our rules, with another form of tgt_id', async () => {
     const old: OpenContext = { ...own, tgt_id: '65f0c0ffee', name: ' name:with:anything ' };
     const kek = { kid: 'core-kek-v1', key: createSecretKey(KEK_B64, 'base64') };
-    const enc = encodeTree(zEnc, sealValue(kek, aadOf(old), SECRET));
+    const enc = encodeTree(zEnc, sealValue({ active: () => kek }, aadOf(old), SECRET));
     const grant = await grantFor('reveal', aadOf(old));
     assert.ok(
       valuesEqual((await api.request(kmsOpenForApi, { grant, context: old, enc }, call())).value, SECRET),

@@ -77,6 +77,14 @@ export const hookRunnerSettings = {
     help: 'events whose hooks run at once; events of one subject keep their order',
     default: '4',
   }),
+  generationDebounceMs: setting('GENERATION_DEBOUNCE_MS', zMs, {
+    help: 'how long changes are waited for that may share a generation',
+    default: '1000',
+  }),
+  generationHooksMs: setting('GENERATION_HOOKS_MS', zMs, {
+    help: 'time for all `policy-generation-node-ready` hooks of one generation; minions after that keep their policies',
+    default: '600000',
+  }),
   historyDays: setting('HOOKS_HISTORY_DAYS', zDays, {
     help: 'how long runs are kept in the history',
     default: '30',

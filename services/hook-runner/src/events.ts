@@ -2,6 +2,7 @@ import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import type { HookEventName } from './run/hook-events.ts';
 import type { HookResult, RunResult, RunWatch } from './run/run-hooks.ts';
+import type { GenerationRecord } from './store/generation-store.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
 export type Events = ReturnType<typeof createEvents>;
@@ -9,7 +10,11 @@ export type Events = ReturnType<typeof createEvents>;
 const HOOK_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2, 5, 20, 30, 60, 120, 300];
 
 export function createEvents(logger: Logger, metrics: Metrics) {
-  return { ...hookEvents(logger, metrics), ...serviceEvents(logger, metrics) };
+  return {
+    ...hookEvents(logger, metrics),
+    ...generationEvents(logger, metrics),
+    ...serviceEvents(logger, metrics),
+  };
 }
 
 function hookEvents(logger: Logger, metrics: Metrics) {
@@ -66,6 +71,40 @@ function levelOf({ status }: HookResult): 'debug' | 'warn' | 'error' {
 
 function factsOf({ status, reason, durationMs, slow, droppedBytes }: HookResult) {
   return { status, reason, durationMs: Math.round(durationMs), slow, droppedBytes };
+}
+
+/** As Rudder logs them: namespaces `policy.generation` and `policy.generation.timing`. */
+function generationEvents(logger: Logger, metrics: Metrics) {
+  const generations = metrics.counter('generations_total', 'Generations, by how they ended.', ['status']);
+  const steps = metrics.histogram('generation_step_seconds', 'Time of the steps.', ['step'], HOOK_SECONDS);
+  const minions = metrics.counter('generation_minions_total', 'Minions of generations.', ['outcome']);
+  const general = logger.child({ namespace: 'policy.generation' });
+  const timing = logger.child({ namespace: 'policy.generation.timing' });
+  return {
+    generationBegan: (generation: string, touched: number) =>
+      general.info({ generation, touched }, 'Start policy generation'),
+    generationEnded(record: GenerationRecord, times: { steps: [string, number][]; totalMs: number }) {
+      const { id: generation, status, updated, failed, endedAt, reason } = record;
+      generations.inc({ status });
+      minions.inc({ outcome: 'updated' }, updated.length);
+      minions.inc({ outcome: 'failed' }, failed.length);
+      for (const [step, ms] of times.steps) {
+        steps.observe({ step }, ms / 1000);
+        timing.info({ generation, step, ms: Math.round(ms) }, 'Timing summary');
+      }
+      timing.info(
+        { generation, updated: updated.length, ms: Math.round(times.totalMs) },
+        'Timing summary, in all',
+      );
+      const facts = { generation, endedAt, updated: updated.length, failed, reason };
+      if (status === 'finished') general.info(facts, 'Successful policy update');
+      else general.error(facts, 'Policy update failed');
+    },
+    generationBroken(generation: string, error: unknown) {
+      generations.inc({ status: 'broken' });
+      general.error({ generation, err: error }, 'Policy generation broken off, and tried again');
+    },
+  };
 }
 
 function serviceEvents(logger: Logger, metrics: Metrics) {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectBus, route, type ServedService } from '@colonnade/bus';
-import { hooksRun } from '@colonnade/contracts';
+import { hooksGenerate, hooksRun, type Touched } from '@colonnade/contracts';
 import {
   createHealth,
   createMetrics,
@@ -12,6 +12,7 @@ import {
 import { createRunAnswerer } from './answer-run.ts';
 import type { HookRunnerConfig } from './config.ts';
 import { createEvents, type Events } from './events.ts';
+import { startGenerations } from './generation/loop.ts';
 import { keepTidy } from './keep-tidy.ts';
 import { leadUntil } from './lead.ts';
 import { prepareFolders } from './prepare-folders.ts';
@@ -79,14 +80,28 @@ async function runHooksOf(
 ): Promise<void> {
   const { events } = deps;
   const runner = createRunner(config, deps);
+  const { generations } = deps.store;
+  await using generating = startGenerations(config, {
+    ...{ bus, store: generations, runner, events, stop },
+  });
+  const note = (touched: Touched, rewrite = false) => {
+    generations.touch(touched, rewrite);
+    generating.wake();
+  };
   using _tidy = keepTidy(config, deps.store, events);
-  await using _served = await serveRuns(bus, createRunAnswerer(runner, stop.hooks, randomUUID), events);
-  await takeEvents(bus, runner, config.concurrency, events, stop);
+  await using _served = await serveRuns(
+    bus,
+    createRunAnswerer(runner, stop.hooks, randomUUID),
+    ({ all }) => note({ kind: 'all' }, all),
+    events,
+  );
+  await takeEvents(bus, runner, config.concurrency, events, note, stop);
 }
 
 function serveRuns(
   bus: Bus,
   answer: ReturnType<typeof createRunAnswerer>,
+  generate: (request: { all: boolean }) => void,
   events: Events,
 ): Promise<ServedService> {
   return bus.serve(
@@ -96,7 +111,13 @@ function serveRuns(
       description: 'Runs the executables of hooks.d.',
       onHandled: events.handled,
     },
-    [route(hooksRun, answer)],
+    [
+      route(hooksRun, answer),
+      route(hooksGenerate, async (request) => {
+        generate(request);
+        return {};
+      }),
+    ],
   );
 }
 

@@ -1,6 +1,7 @@
 import type { Bus, Delivery, Verdict } from '@colonnade/bus';
-import { decode, hooksConsumer, LIMITS, zCloudEvent } from '@colonnade/contracts';
+import { decode, hooksConsumer, LIMITS, type Touched, zCloudEvent } from '@colonnade/contracts';
 import type { Events } from './events.ts';
+import { touchedBy } from './generation/touch.ts';
 import { type PlannedRun, planRun } from './plan-run.ts';
 import type { Runner } from './runner.ts';
 
@@ -19,6 +20,7 @@ export function takeEvents(
   runner: Runner,
   concurrency: number,
   events: Events,
+  note: (touched: Touched) => void,
   stop: { taking: AbortSignal; hooks: AbortSignal },
 ): Promise<void> {
   return bus.consume(
@@ -31,7 +33,10 @@ export function takeEvents(
         fillMs: 0,
       }),
       confirm: false,
-      handle: (batch) => handleBatch(batch, runner, concurrency, events, stop.hooks),
+      handle: async (batch) => {
+        const verdicts = await handleBatch(batch, runner, concurrency, events, stop.hooks);
+        return batch.map((delivery, i) => noteTouched(delivery, verdicts[i] as Verdict, note));
+      },
       onFailure: events.failed,
     },
     stop.taking,
@@ -63,6 +68,18 @@ async function handleBatch(
   };
   await Promise.all(Array.from({ length: concurrency }, work));
   return verdicts;
+}
+
+/** Whom it touches is noted before it is acknowledged. Twice does no harm. */
+function noteTouched(delivery: Delivery, verdict: Verdict, note: (touched: Touched) => void): Verdict {
+  if (verdict.kind !== 'done') return verdict;
+  try {
+    const touched = touchedBy(decode(zCloudEvent, delivery.payload));
+    if (touched !== undefined) note(touched);
+    return verdict;
+  } catch (error) {
+    return { kind: 'retry', error };
+  }
 }
 
 /** An event that cannot be read can never be: it is left out, with an error in the log. */

@@ -8,11 +8,13 @@ import {
   kmsDeleteReader,
   kmsIssueMaster,
   kmsJwks,
+  kmsListKeys,
   kmsMac,
   kmsOpenForApi,
   kmsPutReader,
   kmsReseal,
   kmsRevokeIdentity,
+  kmsRotateKey,
   kmsSeal,
   kmsVerifyForApi,
   type OpenContext,
@@ -71,6 +73,12 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     issueMaster: (message: z.output<typeof kmsIssueMaster.request>, call: Call) =>
       ask(kmsIssueMaster, message, call),
     revokeIdentity: (grant: string, jti: string, call: Call) => ask(kmsRevokeIdentity, { grant, jti }, call),
+    async listKeys(call: Call) {
+      return (await ask(kmsListKeys, {}, call)).keys;
+    },
+    async rotateKey(grant: string, name: string, call: Call) {
+      return (await ask(kmsRotateKey, { grant, name }, call)).version;
+    },
     async jwks(call: Call) {
       return (await ask(kmsJwks, {}, call)).keys;
     },

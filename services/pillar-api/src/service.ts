@@ -25,6 +25,7 @@ import { createApp } from './http/app.ts';
 import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
+import { listTouchedRoute } from './list-touched.ts';
 import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
@@ -59,7 +60,7 @@ export async function createPillarApi(
   const { minionsPerMaster, minionsPerMinute } = config;
   const limits = { minionsPerMaster, minionsPerMinute };
   const register = registerMinionRoute({ estate, kms, lifecycle, auditor, events, ...limits });
-  stack.use(await serveBus(bus, register, events));
+  stack.use(await serveBus(bus, [register, listTouchedRoute(store)], events));
   const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
@@ -110,8 +111,8 @@ function createRetention(config: PillarApiConfig, store: EstateStore, auditor: A
   return startRetention({ keepVersions, keepDays, runMs }, { store, auditor, events, holder: randomUUID() });
 }
 
-function serveBus(bus: Bus, route: Route, events: Events) {
-  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, [route]);
+function serveBus(bus: Bus, routes: readonly Route[], events: Events) {
+  return bus.serve({ ...SERVICE, onHandled: events.busHandled }, routes);
 }
 
 function addChecks(health: Health, store: EstateStore, bus: Bus, outboxMaxAgeMs: number): void {

@@ -4,6 +4,8 @@ import {
   SECRET_MASK,
   taskEnv,
   type zCollectionView,
+  type zKeyVersion,
+  type zKeyVersionView,
   type zMasterView,
   type zMinionView,
   type zRevocationView,
@@ -109,6 +111,14 @@ export function viewRevocation(record: Omit<ApiTokenRecord, 'tick'>): z.output<t
     revoked_at: viewTime(record.createdAtMs),
     ends_at: viewTime(record.expiresAtMs ?? record.createdAtMs),
   };
+}
+
+export function viewKeyVersion(
+  name: string,
+  { version, kid, state, created_at_ms, active_from_ms }: z.output<typeof zKeyVersion>,
+): z.output<typeof zKeyVersionView> {
+  const times = { created_at: viewTime(created_at_ms), active_from: viewTime(active_from_ms) };
+  return { name, version, kid, state, ...times };
 }
 
 function viewOptionalTime(epochMs: number | undefined): string | null {

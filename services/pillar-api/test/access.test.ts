@@ -56,6 +56,7 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'GET /masters/:master/minions': ROLES,
   'GET /masters/:master/minions/:id': ROLES,
   'DELETE /masters/:master/minions/:id': ['editor', 'admin'],
+  'POST /generations': ['editor', 'admin'],
   'POST /inventories': ['editor', 'admin'],
   'GET /inventories': ROLES,
   'GET /masters/:master/minions/:id/inventory': ROLES,

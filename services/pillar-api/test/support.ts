@@ -49,6 +49,7 @@ export async function startWorld(
       logFile: path.join(dir, 'crypto-kms.log'),
       env: {
         PILLARS_KEK_B64: randomBytes(32).toString('base64'),
+        KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'),
         KMS_STATE_DIR: path.join(dir, 'kms'),
         BOOTSTRAP_TOKEN_FILE: tokenFile,
         NATS_URL: bus.nats.url,

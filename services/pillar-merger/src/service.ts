@@ -1,6 +1,12 @@
 import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, route } from '@colonnade/bus';
-import { estateRegisterMinion, kmsJwks, kmsOpenForMerger, mergerExplain } from '@colonnade/contracts';
+import {
+  estateRegisterMinion,
+  kmsJwks,
+  kmsOpenForMerger,
+  mergerCompile,
+  mergerExplain,
+} from '@colonnade/contracts';
 import { type EstateReader, openEstateReader } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
 import {
@@ -12,6 +18,7 @@ import {
 } from '@colonnade/service-kit';
 import { answerMerge, type MergeDeps } from './answer-merge.ts';
 import { type Bridge, createBridge } from './bridge/bridge.ts';
+import { compilePillars } from './compile.ts';
 import type { MergerConfig } from './config.ts';
 import { createEstateCache, type EstateCache } from './estate-cache.ts';
 import { createEvents, type Events } from './events.ts';
@@ -123,7 +130,10 @@ function serveExplain(config: MergerConfig, bus: Bus, estate: EstateCache, event
       description: 'Merges pillars, and explains a merge.',
       onHandled: events.handled,
     },
-    [route(mergerExplain, (request, call) => explainMerge(request, deps, call))],
+    [
+      route(mergerExplain, (request, call) => explainMerge(request, deps, call)),
+      route(mergerCompile, (request, call) => compilePillars(request, deps, call)),
+    ],
   );
 }
 

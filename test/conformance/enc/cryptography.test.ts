@@ -20,6 +20,7 @@ import { canonicalText, parseValue, type Value, type ValueObject } from '@colonn
 import { arbitraryValue } from '@colonnade/value/testing';
 import fc from 'fast-check';
 import { openValue, sealValue } from '../../../services/crypto-kms/src/envelope.ts';
+import { fixedKeys } from '../../../services/crypto-kms/src/kek.ts';
 import { ensureVenv } from '../../support/python.ts';
 
 const SCRIPT = fileURLToPath(new URL('enc.py', import.meta.url));
@@ -29,7 +30,7 @@ const KID = 'core-kek-v1';
 // COLONNADE_TEST_SEED repeats a run's values; nonces and keys are fresh each time.
 const seed = Number(process.env.COLONNADE_TEST_SEED ?? randomInt(2 ** 31));
 const key = randomBytes(32);
-const kek = { kid: KID, key: createSecretKey(key) };
+const keys = fixedKeys({ kid: KID, key: createSecretKey(key) });
 
 let python: string;
 before(async () => {
@@ -46,7 +47,7 @@ describe(`$enc and Python's cryptography, seed ${seed}`, () => {
       value: values[at] as Value,
     }));
     for (const [at, line] of sealed.entries()) {
-      const opened = openValue(kek, aadOf(contexts[at] as OpenContext), parseValue(line));
+      const opened = openValue(keys, aadOf(contexts[at] as OpenContext), parseValue(line));
       assert.equal(canonicalText(opened), canonicalText(values[at] as Value), `value ${at}`);
     }
   });
@@ -63,14 +64,14 @@ describe(`$enc and Python's cryptography, seed ${seed}`, () => {
     for (let at = 0; at < 400; at += 1) {
       const { context, enc } = breakOne(at, sealHere(at));
       assert.throws(
-        () => openValue(kek, aadOf(context), enc),
+        () => openValue(keys, aadOf(context), enc),
         (thrown) => thrown instanceof ColonnadeError && thrown.code === 'decrypt_failed',
       );
     }
   });
 
   function sealHere(at: number): Value {
-    return encodeTree(zEnc, sealValue(kek, aadOf(contexts[at] as OpenContext), values[at] as Value));
+    return encodeTree(zEnc, sealValue(keys, aadOf(contexts[at] as OpenContext), values[at] as Value));
   }
 
   /** One thing of a sealed value or its context is not what it was. */

@@ -19,6 +19,7 @@ const RESOURCES: ReadonlySet<string> = new Set([
   'minions',
   'inventories',
   'tokens',
+  'keys',
 ]);
 /** Resources that live in another one, which is their namespace. */
 const NESTED: ReadonlySet<string> = new Set(['minions']);

@@ -22,6 +22,7 @@ export const explain = defineCommand({
       repeat: true,
       help: 'suppose it is a member of this collection, and of no other; several times, in order',
     },
+    'omit-values': { help: 'no values: also a pillar too large for one answer can be explained' },
   },
   examples: [
     ['explain shop-1.example --master salt-east', 'as a tree'],
@@ -31,7 +32,8 @@ export const explain = defineCommand({
   ],
   async run(session, { args, options }) {
     const { master, pillarenv, name, with: file, collection } = options;
-    const asked = { master, minion_id: args.minion, pillarenv };
+    const values = options['omit-values'] ? 'omit' : undefined;
+    const asked = { master, minion_id: args.minion, pillarenv, values };
     const isPreview = file !== undefined || collection.length > 0;
     const { value } = isPreview
       ? await session.api().call('POST', '/explain/preview', {

@@ -31,3 +31,14 @@ export async function confirm(what: string, yes: boolean): Promise<void> {
   const answer = await ask(`${escapeLine(what)}? Type "yes": `);
   if (answer.trim() !== 'yes') throw usageError('not confirmed; nothing was done');
 }
+
+/** As ifMatch, also for a pillar that is gone: then the change is for as long as it is. */
+export async function ifMatchOrGone(
+  api: ApiClient,
+  path: string,
+  given?: string,
+): Promise<Record<string, string>> {
+  if (given !== undefined) return { 'if-match': given };
+  const etag = (await api.send('GET', path)).headers.get('etag');
+  return etag === null ? { 'if-none-match': '*' } : { 'if-match': etag };
+}

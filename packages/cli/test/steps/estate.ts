@@ -87,6 +87,8 @@ export const ESTATE_STEPS: readonly Step[] = [
     shows: /sub +\w+-eve/,
     keep: { revocation: 'id' },
   },
+  { command: 'key list', args: () => [], shows: /KID[\s\S]*active/, reads: true },
+  { command: 'key rotate', args: () => ['pillars'], shows: /kid +pillars-v/ },
   { command: 'revocation list', args: () => [], shows: /USER[\s\S]*-eve/, reads: true },
   {
     command: 'revocation delete',

@@ -1,6 +1,7 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { HookResult, RunLedger, RunResult } from '../run/run-hooks.ts';
 import { openDatabase } from './database.ts';
+import { createGenerationStore, type GenerationStore } from './generation-store.ts';
 import { type ProcessMark, processBirth } from './process-birth.ts';
 
 export type RunId = { id: string; event: string; subject: string };
@@ -16,6 +17,7 @@ export type RunRecord = RunId & {
 
 /** What has run, and what runs. Only the leader writes: every write is refused once another has taken the lead. */
 export type RunStore = Disposable & {
+  generations: GenerationStore;
   /** Where the hooks of a run are written down; a run of which nothing ran leaves no trace. */
   ledger(run: RunId): RunLedger;
   /** @throws ColonnadeError `conflict`: another leads now */
@@ -85,6 +87,7 @@ export function openRunStore(file: string, nowMs: () => number = Date.now): RunS
     results: resultsOf(row.id).flatMap(({ result }) => (result === null ? [] : [parseResult(result)])),
   });
   return {
+    generations: createGenerationStore(db, write),
     ledger(run) {
       const before = new Map(resultsOf(run.id).map(({ hook, result }) => [hook, result]));
       return {

@@ -28,4 +28,14 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   CREATE INDEX results_under_way ON results (run) WHERE result IS NULL;
   `,
+  // touches: whom changes concern that no generation has taken up to its end. policies: digest of what is in force.
+  `
+  CREATE TABLE touches (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    touched TEXT NOT NULL,
+    rewrite INTEGER NOT NULL
+  ) STRICT;
+  CREATE TABLE policies (minion TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL) STRICT;
+  CREATE TABLE generations (id TEXT NOT NULL PRIMARY KEY, record TEXT NOT NULL) STRICT;
+  `,
 ];

@@ -15,6 +15,7 @@ export const PERMISSIONS = [
   'minion:write',
   'master:write',
   'token:write',
+  'key:write',
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 

@@ -1,7 +1,7 @@
 import { PROBLEM_MEDIA_TYPE, zProblem } from '@colonnade/contracts';
 import { z } from 'zod';
 import type { Route } from '../http/route.ts';
-import { type Example, shownSample } from './example.ts';
+import { type Example, fillBody, shownInBody, shownSample } from './example.ts';
 import { EXAMPLES } from './examples.ts';
 
 type Json = Record<string, unknown>;
@@ -132,7 +132,8 @@ function requestBodyOf(body: z.ZodType, example: Example | undefined): Json {
   const schema = schemaOf(body);
   if (isNothing(schema)) return {};
   const required = !body.safeParse(undefined).success;
-  const sample = example?.body === undefined ? {} : { example: example.body };
+  const shown = example?.body === undefined ? undefined : fillBody(example.body, shownInBody);
+  const sample = shown === undefined ? {} : { example: shown };
   return { requestBody: { required, content: { 'application/json': { schema, ...sample } } } };
 }
 

@@ -13,16 +13,33 @@ export type Example = {
   /** `$name` stands for what an earlier answer gave; see `keep`. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;
-  body?: unknown;
+  /** A text that is `$name` and nothing else stands for what was kept, a number where that is one. */
+  body?: Readonly<Record<string, unknown>>;
+  /** Of a body that is no JSON. */
+  text?: { type: string; body: string };
   /** Sends If-Match with the ETag of this path, which is read first. */
   ifMatch?: string;
   /** Makes what must not be there yet: If-None-Match: *. */
   ifNoneMatch?: boolean;
   /** Keeps a field of the answer (a path with dots) under a name, for the examples that follow. */
   keep?: Readonly<Record<string, string>>;
-  /** Why this one is shown and not run. */
-  notRun?: string;
 };
+
+/** A body with what `$name` stands for; `shown` of the document, or what was kept. */
+export function fillBody(
+  body: Readonly<Record<string, unknown>>,
+  lookUp: (text: string) => unknown,
+): Record<string, unknown> {
+  const entries = Object.entries(body).map(([key, value]): [string, unknown] => {
+    return [key, typeof value === 'string' && value.startsWith('$') ? lookUp(value) : value];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** What `$name` is shown as in a body: a clock is a number. */
+export function shownInBody(text: string): unknown {
+  return text.includes('clock') ? Number(shownSample(text)) : shownSample(text);
+}
 
 /** What `$name` is shown as in the document. */
 export function shownSample(text: string): string {

@@ -12,8 +12,10 @@ import { collectionRoutes } from './collections.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
+import { generationRoute } from './generations.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
+import { keyRoutes } from './keys.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { limitsRoute, type RateSettings } from './limits.ts';
 import { masterTokenRoutes } from './master-tokens.ts';
@@ -89,9 +91,11 @@ export function allRoutes(parts: {
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
+    ...keyRoutes(kms),
     changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
     ...explainRoutes(estate, bus),
+    generationRoute(bus),
   ];
 }

@@ -1,0 +1,200 @@
+import { createSecretKey, type KeyObject, randomFillSync } from 'node:crypto';
+import path from 'node:path';
+import { ColonnadeError } from '@colonnade/contracts';
+import { KEY_BYTES } from '../enc-format.ts';
+import type { Kek, Keys } from '../envelope.ts';
+import {
+  createStateFile,
+  listStateDir,
+  openStateDir,
+  readStateFile,
+  replaceStateFile,
+} from '../state-dir.ts';
+import { openKey, type RootKey, sealKey } from './root-key.ts';
+import {
+  activeOf,
+  ageOfActiveMs,
+  type KeyState,
+  statesOf,
+  type VersionFile,
+  zVersionFile,
+} from './version.ts';
+
+/** The one key pillars are sealed with. */
+export const PILLARS_KEY = 'pillars';
+
+export type KeyVersion = Pick<VersionFile, 'version' | 'kid' | 'created_at_ms' | 'active_from_ms'> & {
+  state: KeyState;
+};
+
+/** The versions of one named key. */
+export type Keyring = Keys & {
+  versions(): readonly KeyVersion[];
+  /** Of the active version, since it became so, milliseconds; undefined while a next one waits. */
+  ageMs(): number | undefined;
+  /**
+   * Makes the next version, which seals after the time it takes every replica to know it.
+   * @throws ColonnadeError `conflict` while a next version waits already, `unavailable`
+   */
+  rotate(): Promise<KeyVersion>;
+  /** Reads what other replicas have made. Returns whether there is something new. */
+  refresh(): Promise<boolean>;
+};
+
+export type KeyringOptions = {
+  stateDir: string;
+  name: string;
+  root: RootKey;
+  /** Keys sealed by this one are sealed anew by `root`; values stay as they are. */
+  oldRoot?: RootKey | undefined;
+  /** Becomes version one of a keyring that is empty, and must agree with the one that is not (seed 000). */
+  first?: Kek | undefined;
+  /** From a version's making to its first use, milliseconds. */
+  prepublishMs: number;
+  nowMs?: () => number;
+};
+
+/**
+ * Opens a key of the keyring, and makes its first version where there is none. Of replicas that start at once on one folder exactly one makes it.
+ * @throws ColonnadeError `misconfigured`: a root key that cannot open it, a broken file, another first key
+ */
+export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
+  const { name, prepublishMs, nowMs = Date.now } = options;
+  const dir = path.join(options.stateDir, 'keyring', name);
+  openStateDir(path.dirname(dir));
+  openStateDir(dir);
+  const loaded = new Map<number, { file: VersionFile; key: KeyObject | undefined }>();
+  const files = () => [...loaded.values()].map(({ file }) => file);
+
+  const refresh = async (): Promise<boolean> => {
+    let isNew = false;
+    for (const entry of listStateDir(dir)) {
+      const file = await readVersion(dir, entry, name);
+      const known = loaded.get(file.version)?.file;
+      if (known?.destroyed_at_ms === file.destroyed_at_ms && known.sealed?.root === file.sealed?.root)
+        continue;
+      loaded.set(file.version, { file, key: await openVersion(dir, file, options) });
+      isNew = true;
+    }
+    return isNew;
+  };
+  const make = async (version: number, activeFromMs: number, given?: Kek): Promise<boolean> => {
+    const bytes = given?.key.export() ?? randomFillSync(Buffer.allocUnsafeSlow(KEY_BYTES));
+    const kid = given?.kid ?? kidOf(name, version);
+    try {
+      return await createStateFile(path.join(dir, fileName(version)), zVersionFile, {
+        format: 'colonnade-key-version/1',
+        ...{ name, version, kid },
+        created_at_ms: nowMs(),
+        active_from_ms: activeFromMs,
+        sealed: sealKey(options.root, contextOf(name, version, kid), bytes),
+        destroyed_at_ms: null,
+      });
+    } finally {
+      bytes.fill(0);
+    }
+  };
+
+  await refresh();
+  if (loaded.size === 0) {
+    await make(1, nowMs(), options.first);
+    await refresh();
+  }
+  checkFirst(options, [...loaded.values()]);
+
+  return {
+    active() {
+      const version = activeOf(files(), nowMs());
+      const key = version && loaded.get(version.version)?.key;
+      if (version === undefined || key === undefined)
+        throw new ColonnadeError('key_not_configured', `no version of the key ${name} is active`);
+      return { kid: version.kid, key };
+    },
+    find(kid) {
+      for (const { file, key } of loaded.values())
+        if (file.kid === kid && key !== undefined) return { kid, key };
+      return undefined;
+    },
+    versions: () => viewOf(files(), nowMs()),
+    ageMs: () => ageOfActiveMs(files(), nowMs()),
+    async rotate() {
+      await refresh();
+      const newest = Math.max(...loaded.keys());
+      const next = newest + 1;
+      const isWaiting = (loaded.get(newest)?.file.active_from_ms ?? 0) > nowMs();
+      if (isWaiting || !(await make(next, nowMs() + prepublishMs)))
+        throw new ColonnadeError(
+          'conflict',
+          `the key ${name} is being rotated: a next version waits to become active`,
+        );
+      await refresh();
+      return viewOf(files(), nowMs()).find(({ version }) => version === next) as KeyVersion;
+    },
+    refresh,
+  };
+}
+
+async function readVersion(dir: string, entry: string, name: string): Promise<VersionFile> {
+  const file = await readStateFile(path.join(dir, entry), zVersionFile);
+  const fits = file !== undefined && file.name === name && fileName(file.version) === entry;
+  if (fits) return file;
+  throw new ColonnadeError('misconfigured', `${path.join(dir, entry)} is not the version its name says`);
+}
+
+/** Opens a version, and seals it anew when it is still the old root key's. */
+async function openVersion(
+  dir: string,
+  file: VersionFile,
+  { root, oldRoot }: KeyringOptions,
+): Promise<KeyObject | undefined> {
+  if (file.sealed === null) return undefined;
+  const context = contextOf(file.name, file.version, file.kid);
+  const isOld = oldRoot !== undefined && file.sealed.root === oldRoot.id && oldRoot.id !== root.id;
+  const bytes = openKey(isOld ? oldRoot : root, context, file.sealed);
+  try {
+    if (isOld) {
+      const renewed = { ...file, sealed: sealKey(root, context, bytes) };
+      await replaceStateFile(path.join(dir, fileName(file.version)), zVersionFile, renewed);
+    }
+    return createSecretKey(bytes);
+  } finally {
+    bytes.fill(0);
+  }
+}
+
+/** A KEK that is configured beside a keyring must be in it: sealing with one and opening with another loses data. */
+function checkFirst(
+  { first, name }: KeyringOptions,
+  loaded: readonly { file: VersionFile; key: KeyObject | undefined }[],
+): void {
+  if (first === undefined) return;
+  const known = loaded.find(({ file }) => file.kid === first.kid);
+  if (known?.key?.equals(first.key) === true || known?.file.destroyed_at_ms != null) return;
+  const what = known === undefined ? 'is not in the keyring' : 'is another one than in the keyring';
+  throw new ColonnadeError(
+    'misconfigured',
+    `the KEK ${first.kid} ${what} (key ${name}). A KEK becomes version one of a keyring that is empty, and only then; remove PILLARS_KEK_FILE and PILLARS_KEK_B64, or give the keyring's own`,
+  );
+}
+
+function viewOf(files: readonly VersionFile[], nowMs: number): KeyVersion[] {
+  const states = statesOf(files, nowMs);
+  return files
+    .toSorted((a, b) => a.version - b.version)
+    .map(({ version, kid, created_at_ms, active_from_ms }) => ({
+      ...{ version, kid, created_at_ms, active_from_ms },
+      state: states.get(version) as KeyState,
+    }));
+}
+
+function kidOf(name: string, version: number): string {
+  return `${name}-v${version}`;
+}
+
+function fileName(version: number): string {
+  return `v${String(version).padStart(6, '0')}.json`;
+}
+
+function contextOf(name: string, version: number, kid: string): string {
+  return `${name}:${version}:${kid}`;
+}

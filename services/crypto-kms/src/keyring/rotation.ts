@@ -1,0 +1,48 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toColonnadeError } from '@colonnade/contracts';
+import type { Keyring, KeyVersion } from './keyring.ts';
+
+export type RotationOptions = {
+  keyring: Pick<Keyring, 'refresh' | 'rotate' | 'ageMs' | 'versions'>;
+  /** Age at which the active version is followed by a next one, milliseconds; undefined: only by hand. */
+  maxAgeMs: number | undefined;
+  /** How often other replicas' versions are looked for; well below the time a new version waits before it seals. */
+  pollMs: number;
+  onRotated: (version: KeyVersion) => void;
+  onRefreshed: (versions: readonly KeyVersion[]) => void;
+  onFault: (error: Error) => void;
+};
+
+/**
+ * Keeps a replica's view of a key fresh, and makes the next version when the active one is old enough. Of replicas that
+ * find that at once, one makes it and the others read it. Disposing waits for the turn under way.
+ */
+export function startRotation(options: RotationOptions): AsyncDisposable {
+  const stopped = new AbortController();
+  const loop = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      await sleep(options.pollMs, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
+      if (!stopped.signal.aborted) await turn(options);
+    }
+  };
+  const running = loop();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopped.abort();
+      await running;
+    },
+  };
+}
+
+async function turn({ keyring, maxAgeMs, onRotated, onRefreshed, onFault }: RotationOptions): Promise<void> {
+  try {
+    if (await keyring.refresh()) onRefreshed(keyring.versions());
+    const ageMs = keyring.ageMs();
+    if (maxAgeMs === undefined || ageMs === undefined || ageMs < maxAgeMs) return;
+    onRotated(await keyring.rotate());
+  } catch (thrown) {
+    const error = toColonnadeError(thrown);
+    // Another replica was first: its version is read at the next turn.
+    if (error.code !== 'conflict') onFault(error);
+  }
+}

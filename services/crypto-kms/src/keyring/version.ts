@@ -1,0 +1,52 @@
+import { int, type KEY_STATES } from '@colonnade/contracts';
+import { z } from 'zod';
+import { zSealedKey } from './root-key.ts';
+
+const zKeyName = z.string().regex(/^[a-z][a-z0-9-]{0,47}$/u, 'a key name is a–z, 0–9 and -');
+
+/** One version of a named key, one file: nothing but its end is ever changed. Times are milliseconds since the epoch. */
+export const zVersionFile = z.strictObject({
+  format: z.literal('colonnade-key-version/1'),
+  name: zKeyName,
+  version: int({ min: 1 }),
+  /** What `$enc` names it by. */
+  kid: z.string().min(1).max(128),
+  created_at_ms: int({ min: 0 }),
+  /** From then on it seals; before, it is there only so that every replica can open what it will seal. */
+  active_from_ms: int({ min: 0 }),
+  /** Null once it is destroyed. */
+  sealed: zSealedKey.nullable(),
+  destroyed_at_ms: int({ min: 0 }).nullable(),
+});
+export type VersionFile = z.output<typeof zVersionFile>;
+
+export type KeyState = (typeof KEY_STATES)[number];
+
+/**
+ * The state of each version of one key, by its own times and those of the others: the newest that may be used is active,
+ * older ones only open. No state is stored, so no two replicas can disagree for longer than their clocks do.
+ */
+export function statesOf(versions: readonly VersionFile[], nowMs: number): Map<number, KeyState> {
+  const active = activeOf(versions, nowMs)?.version;
+  return new Map(
+    versions.map((one) => {
+      if (one.destroyed_at_ms !== null) return [one.version, 'destroyed'];
+      if (one.version === active) return [one.version, 'active'];
+      return [one.version, one.active_from_ms > nowMs ? 'prepublished' : 'retired'];
+    }),
+  );
+}
+
+/** The version that seals now. */
+export function activeOf(versions: readonly VersionFile[], nowMs: number): VersionFile | undefined {
+  return versions
+    .filter((one) => one.destroyed_at_ms === null && one.active_from_ms <= nowMs)
+    .sort((a, b) => b.version - a.version)[0];
+}
+
+/** When the next version is due: the active one's age. Undefined: a next one is there already. */
+export function ageOfActiveMs(versions: readonly VersionFile[], nowMs: number): number | undefined {
+  const active = activeOf(versions, nowMs);
+  const isNextThere = versions.some((one) => one.version > (active?.version ?? 0));
+  return active === undefined || isNextThere ? undefined : nowMs - active.active_from_ms;
+}

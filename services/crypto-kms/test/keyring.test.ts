@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { after, before, test } from 'node:test';
+import type { Bus } from '@colonnade/bus';
+import {
+  BOOTSTRAP_SUB,
+  type Enc,
+  encodeTree,
+  kmsListKeys,
+  kmsOpenForApi,
+  kmsRotateKey,
+  kmsSeal,
+  rootTarget,
+  zEnc,
+} from '@colonnade/contracts';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+
+let kms: PreparedKms;
+let api: Bus;
+before(async () => {
+  kms = await prepareKms();
+  api = await kms.bus.as('pillar-api');
+});
+after(() => kms[Symbol.asyncDispose]());
+
+const ROOT = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PREPUBLISH_S: '1' };
+const context = {
+  ...{ tgt_type: rootTarget.tgtType, tgt_id: rootTarget.tgtId, pillarenv: rootTarget.pillarenv, name: 'x' },
+};
+const grant = (act: 'reveal' | 'key.rotate', res: string) =>
+  signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
+
+async function seal(): Promise<Enc> {
+  const { items } = await api.request(kmsSeal, { items: [{ context, value: 'kept' }] }, call());
+  assert.ok(items[0]?.ok);
+  return items[0].result;
+}
+
+async function open(enc: Enc): Promise<unknown> {
+  const message = { grant: await grant('reveal', 'root:root:base:x'), context, enc: encodeTree(zEnc, enc) };
+  return (await api.request(kmsOpenForApi, message, call())).value;
+}
+
+const rotate = async (name = 'pillars') =>
+  api.request(kmsRotateKey, { grant: await grant('key.rotate', name), name }, call());
+
+const versions = async () => (await api.request(kmsListKeys, {}, call())).keys[0]?.versions ?? [];
+
+test('without a root key there is no keyring, and that is said', async () => {
+  await using _service = await kms.start();
+  assert.deepEqual((await api.request(kmsListKeys, {}, call())).keys, []);
+  await rejects(rotate(), 'conflict');
+});
+
+test('the configured KEK goes on as version one, and what it sealed opens after a rotation, on both replicas', async () => {
+  const before = await (async () => {
+    await using _service = await kms.start();
+    return await seal();
+  })();
+  await using _one = await kms.start(ROOT);
+  await using _two = await kms.start(ROOT);
+  assert.equal((await seal()).$enc.kid, 'core-kek-v1');
+  const made = await rotate();
+  assert.equal(made.version.state, 'prepublished');
+  await rejects(rotate(), 'conflict');
+  // Both replicas answer in turns: whichever seals with the new one, the other opens it.
+  const sealed = await waitFor('the new key to seal', async () => {
+    const enc = await seal();
+    return enc.$enc.kid === 'pillars-v2' ? enc : undefined;
+  });
+  for (let i = 0; i < 20; i += 1) for (const enc of [before, sealed]) assert.equal(await open(enc), 'kept');
+  assert.deepEqual(
+    (await versions()).map(({ kid, state }) => `${kid} ${state}`),
+    ['core-kek-v1 retired', 'pillars-v2 active'],
+  );
+  const record = (await kms.records()).find(({ verb }) => verb === 'key.rotate');
+  assert.equal(record?.objectRef?.name, 'pillars');
+});
+
+test('the KEK may be taken out of the configuration once it is in the keyring; another root key is refused', async () => {
+  await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined });
+  assert.equal(await open(await seal()), 'kept');
+  await assert.rejects(kms.start({ ...ROOT, KMS_ROOT_KEY_B64: randomBytes(32).toString('base64') }), {
+    code: 'misconfigured',
+    message: /root key/u,
+  });
+});
+
+test('only an admin rotates, and only a key there is', async () => {
+  await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined });
+  const count = (await versions()).length;
+  await rejects(api.request(kmsRotateKey, { grant: 'x', name: 'pillars' }, call()), 'unauthorized');
+  await rejects(rotate('other'), 'not_found');
+  const forAnother = await grant('key.rotate', 'other');
+  await rejects(api.request(kmsRotateKey, { grant: forAnother, name: 'pillars' }, call()), 'unauthorized');
+  assert.equal((await versions()).length, count);
+});
+
+test('the timer rotates by age', async () => {
+  await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined, KMS_KEY_MAX_AGE_S: '1' });
+  const count = (await versions()).length;
+  await waitFor('two more versions', async () => (await versions()).length >= count + 2, { limitMs: 20_000 });
+});

@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+import { canonicalText, type Value } from '@colonnade/value';
+
+export type CompiledPillar = { pillar: Value; secrets: readonly string[] };
+
+/** The file of a minion's policies. */
+export function policyText({ pillar }: CompiledPillar): string {
+  return `${canonicalText(pillar)}\n`;
+}
+
+/**
+ * What makes two compiled pillars the same: names and values, and of a secret its ciphertext alone. Key id, wrapped key and
+ * nonces are left out: they change when a key is rotated, and the secret does not.
+ */
+export function policyDigest({ pillar, secrets }: CompiledPillar): string {
+  const sealed = new Set(secrets);
+  const content: { [name: string]: Value } = Object.create(null);
+  for (const [name, value] of Object.entries(pillar as { [name: string]: Value })) {
+    content[name] = [sealed.has(name), sealed.has(name) ? ciphertextOf(value) : value];
+  }
+  return createHash('sha256').update(canonicalText(content)).digest('hex');
+}
+
+function ciphertextOf(value: Value): Value {
+  const sealed = isObject(value) ? value.$enc : undefined;
+  // What is not sealed as it should be is compared as it is.
+  return isObject(sealed) && typeof sealed.ct_b64 === 'string' ? sealed.ct_b64 : value;
+}
+
+function isObject(value: Value | undefined): value is { [name: string]: Value } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,57 @@
+import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { PolicyFolders } from '../policy-folders.ts';
+
+const POLICY_FILE = 'pillar.json';
+
+/** Writes the next policies of a minion, beside those in force; what a generation that was cut short has left goes. */
+export async function writeNext({ next }: PolicyFolders, text: string): Promise<void> {
+  await rm(next, { recursive: true, force: true });
+  await mkdir(next, { recursive: true, mode: 0o700 });
+  await using file = await open(path.join(next, POLICY_FILE), 'wx', 0o600);
+  await file.writeFile(text);
+  await file.sync();
+}
+
+/**
+ * Puts the next policies into force: those in force become the archive, the next ones take their place. A reader sees the old
+ * ones, none for a moment, or the new ones; never a part. What dies between the two renames is ended by `repairFolders`.
+ */
+export async function swapFolders({ current, next, archive }: PolicyFolders): Promise<void> {
+  await rm(archive, { recursive: true, force: true });
+  await rename(current, archive).catch(unlessAbsent);
+  await rename(next, current);
+}
+
+/** Ends a swap that was cut short, and drops next policies nobody approved. */
+export async function repairFolders({ current, next, archive }: PolicyFolders): Promise<void> {
+  const [hasCurrent, hasNext, hasArchive] = await Promise.all([current, next, archive].map(isThere));
+  // Only in the middle of a swap are there policies from before and none in force: then the next ones were approved.
+  if (!hasCurrent && hasArchive) return await rename(hasNext ? next : archive, current);
+  if (hasNext) await rm(next, { recursive: true, force: true });
+}
+
+/** Every minion that has a folder. */
+export async function listFolders(stateDir: string): Promise<{ master: string; id: string }[]> {
+  const share = path.join(stateDir, 'share');
+  const found: { master: string; id: string }[] = [];
+  for (const master of await readdir(share).catch(() => [])) {
+    for (const id of await readdir(path.join(share, master)).catch(() => [])) found.push({ master, id });
+  }
+  return found;
+}
+
+export async function removeFolders({ current }: PolicyFolders): Promise<void> {
+  await rm(path.dirname(current), { recursive: true, force: true });
+}
+
+async function isThere(file: string): Promise<boolean> {
+  return await stat(file).then(
+    () => true,
+    () => false,
+  );
+}
+
+function unlessAbsent(thrown: NodeJS.ErrnoException): void {
+  if (thrown.code !== 'ENOENT') throw thrown;
+}

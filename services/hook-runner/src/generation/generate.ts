@@ -1,0 +1,141 @@
+import type { Bus } from '@colonnade/bus';
+import { ColonnadeError, type Touched, type TouchedMinion } from '@colonnade/contracts';
+import type { HookRunnerConfig } from '../config.ts';
+import type { Events } from '../events.ts';
+import type { HookEventName } from '../run/hook-events.ts';
+import type { Runner } from '../runner.ts';
+import type { GenerationRecord, GenerationStore, Pending } from '../store/generation-store.ts';
+import { compileMinions, findTouched, nameOf } from './compile.ts';
+import { infoFiles, nodeIdsText, writeFailure, writeNodeIds } from './info-files.ts';
+import { createMinionStep } from './minion-step.ts';
+import { removeGone } from './remove-gone.ts';
+import { createStopwatch } from './stopwatch.ts';
+
+export type GenerationDeps = {
+  bus: Pick<Bus, 'request'>;
+  store: GenerationStore;
+  runner: Pick<Runner, 'run'>;
+  events: Events;
+  /** No further minion is begun after the first; hooks under way are ended by the second. */
+  stop: { taking: AbortSignal; hooks: AbortSignal };
+};
+
+/** Hooks of a generation: of no minion, or of one. @returns why they stop it, undefined when they do not */
+export type RunGenerationHooks = (
+  event: HookEventName,
+  parameters: Readonly<Record<string, string>>,
+  minion?: TouchedMinion,
+) => Promise<string | undefined>;
+
+/**
+ * One generation (seed 002): hooks, the minions the changes touch, their policies, hooks for each, the swap, hooks again.
+ * A failure for one minion keeps its old policies and fails the generation at its end; the others go on.
+ * @throws ColonnadeError `conflict` (another leads), `unavailable` (stopped, or a neighbour is away): what it was for stays
+ *   to be done, and what it has put into force is whole
+ */
+export async function generate(
+  pending: Pending,
+  id: string,
+  config: HookRunnerConfig,
+  deps: GenerationDeps,
+): Promise<GenerationRecord> {
+  const { store, events } = deps;
+  const watch = createStopwatch();
+  const hooks = generationHooks(id, deps);
+  events.generationBegan(id, pending.touched.length);
+  const began = { RUDDER_GENERATION_DATETIME: id };
+  for (const event of ['policy-generation-pre-start', 'policy-generation-started'] as const) {
+    const reason = await watch.time('Run pre-gen scripts hooks', () => hooks(event, began));
+    if (reason !== undefined) {
+      const record = {
+        id,
+        endedAt: new Date().toISOString(),
+        status: 'failed',
+        updated: [],
+        failed: [],
+        reason,
+      } as const;
+      return await finish(record, [], undefined, [], { config, deps, hooks, watch });
+    }
+  }
+  const minions = await watch.time('Fetch all information', () => findTouched(deps.bus, pending.touched));
+  const step = createMinionStep(pending.rewrite, began, config, { store, hooks, watch });
+  await watch.time('Write node configurations', async () => {
+    await compileMinions(deps.bus, minions, step.take, deps.stop.taking);
+    await removeGone(pending.touched, minions, config, store);
+  });
+  if (deps.stop.taking.aborted) throw new ColonnadeError('unavailable', 'the runner stops');
+  const failed = step.failed.map(({ minion, reason }) => ({ minion: nameOf(minion), reason }));
+  const again = step.failed
+    .filter(({ retryable }) => retryable)
+    .map(({ minion: { master, id: minion } }): Touched => ({ kind: 'minion', master, id: minion }));
+  const record: GenerationRecord = {
+    id,
+    endedAt: new Date().toISOString(),
+    status: failed.length === 0 ? 'finished' : 'failed',
+    updated: step.updated.map(nameOf),
+    failed,
+    reason: failed.length === 0 ? undefined : `${failed.length} minions keep their old policies`,
+  };
+  return await finish(record, step.updated, pending.upTo, again, { config, deps, hooks, watch });
+}
+
+function generationHooks(id: string, { runner, stop }: GenerationDeps): RunGenerationHooks {
+  return async (event, parameters, minion) => {
+    const of = minion === undefined ? '' : `:${nameOf(minion)}`;
+    const subject = minion === undefined ? '/generations' : `/masters/${minion.master}/minions/${minion.id}`;
+    const planned = { id: `generation:${id}:${event}${of}`, event, subject, parameters };
+    const { status, results, fault } = await runner.run(planned, true, stop.hooks);
+    if (status !== 'error') return undefined;
+    const last = results.at(-1);
+    return last === undefined
+      ? (fault?.message ?? 'the hooks could not be run')
+      : `${last.hook}: ${last.reason}`;
+  };
+}
+
+type Ending = {
+  config: HookRunnerConfig;
+  deps: GenerationDeps;
+  hooks: RunGenerationHooks;
+  watch: ReturnType<typeof createStopwatch>;
+};
+
+async function finish(
+  record: GenerationRecord,
+  updated: readonly TouchedMinion[],
+  upTo: number | undefined,
+  again: readonly Touched[],
+  { config, deps, hooks, watch }: Ending,
+): Promise<GenerationRecord> {
+  const files = infoFiles(config.stateDir);
+  const servers = updated.filter(isPolicyServer).map(({ id }) => id);
+  const nodes = updated.filter((minion) => !isPolicyServer(minion)).map(({ id }) => id);
+  await writeNodeIds(files, nodeIdsText(record.id, servers, nodes));
+  const times = { RUDDER_GENERATION_DATETIME: record.id, RUDDER_END_GENERATION_DATETIME: record.endedAt };
+  await watch.time('Run post generation hooks', async () => {
+    if (record.status === 'failed') {
+      await writeFailure(files, record.id, messageOf(record));
+      await hooks('policy-generation-failed', { ...times, RUDDER_ERROR_MESSAGE_PATH: files.failure });
+      return;
+    }
+    await hooks('policy-generation-finished', {
+      ...times,
+      RUDDER_NODE_IDS_PATH: files.nodeIds,
+      RUDDER_NUMBER_NODES_UPDATED: String(updated.length),
+      RUDDER_ROOT_POLICY_SERVER_UPDATED: updated.some(({ roles }) => roles.includes('root')) ? '0' : '1',
+    });
+  });
+  deps.store.end(record, upTo, again);
+  deps.events.generationEnded(record, watch.steps());
+  return record;
+}
+
+/** A master's own minion says so in its inventory. */
+function isPolicyServer({ roles }: TouchedMinion): boolean {
+  return roles.includes('root') || roles.includes('policy-server');
+}
+
+function messageOf({ reason, failed }: GenerationRecord): string {
+  return [reason ?? '', ...failed.map((one) => `${one.minion}: ${one.reason}`)].join('\n');
+}

@@ -1,0 +1,24 @@
+import type { Touched } from '@colonnade/contracts';
+import type { HookRunnerConfig } from '../config.ts';
+import { policyFolders } from '../policy-folders.ts';
+import type { GenerationStore } from '../store/generation-store.ts';
+import { type MinionName, nameOf } from './compile.ts';
+import { listFolders, removeFolders } from './folders.ts';
+
+/** Removes the policies of minions that are not in the estate any more: those asked for by name, or all when all were. */
+export async function removeGone(
+  touched: readonly Touched[],
+  found: readonly MinionName[],
+  config: HookRunnerConfig,
+  store: GenerationStore,
+): Promise<void> {
+  const there = new Set(found.map(nameOf));
+  const asked: MinionName[] = touched.some(({ kind }) => kind === 'all')
+    ? await listFolders(config.stateDir)
+    : touched.filter((one) => one.kind === 'minion');
+  for (const minion of asked) {
+    if (there.has(nameOf(minion))) continue;
+    store.forget(nameOf(minion));
+    await removeFolders(policyFolders(config.stateDir, minion.master, minion.id));
+  }
+}
