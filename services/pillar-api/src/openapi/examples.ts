@@ -1,4 +1,5 @@
 import type { Example } from './example.ts';
+import { EXPLAIN } from './examples-explain.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
@@ -211,25 +212,7 @@ const ESTATE: readonly Example[] = [
     params: { master: 'salt-west', id: 'web-1.example' },
     status: 200,
   },
-  {
-    route: 'GET /explain',
-    summary: "Which scope each key of a minion's pillar comes from",
-    query: { master: 'salt-west', minion_id: 'web-1.example' },
-    status: 200,
-  },
-  {
-    route: 'POST /explain/preview',
-    summary: 'The same with changes that are not saved, and with other memberships',
-    body: {
-      ...{ master: 'salt-west', minion_id: 'web-1.example', collections: ['web'] },
-      changes: [
-        { op: 'set', tgt_type: 'collection', collection_id: 'web', name: 'motd', value: 'hello' },
-        { op: 'delete', tgt_type: 'root', name: 'banner' },
-      ],
-    },
-    status: 200,
-    notRun: 'needs a merger beside this service; see test/e2e',
-  },
+  ...EXPLAIN,
   ...TASKS,
   {
     route: 'DELETE /masters/:master/minions/:id',
