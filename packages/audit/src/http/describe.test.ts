@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { attributesOf, mergeRef, pillarRef } from '../event/attributes.ts';
-import { describeRequest, pillarRefOfBody } from './describe.ts';
+import { describeRequest, explainRefOfBody, pillarRefOfBody } from './describe.ts';
 
 const TABLE: readonly (readonly [
   request: string,
@@ -74,6 +74,8 @@ const TABLE: readonly (readonly [
   ['POST', '/tokens', 'create', { resource: 'tokens' }],
   ['DELETE', '/tokens/:id', 'delete', { resource: 'tokens', name: 'I' }],
   ['GET', '/explain', 'get', { resource: 'minions', namespace: 'M', name: 'W', subresource: 'explain' }],
+  ['POST', '/explain/preview', 'get', { resource: 'minions', subresource: 'explain' }],
+  ['GET', '/pillars/:pid/reach', 'get', { resource: 'pillars', name: 'P', uid: 'P', subresource: 'reach' }],
   ['GET', '/metrics', 'get', undefined],
   ['OPTIONS', undefined, 'options', undefined],
 ];
@@ -89,6 +91,14 @@ describe('what a request of our API is to a policy', () => {
       assert.deepEqual(defined(described.objectRef), object);
     });
   }
+
+  test('a preview is about the minion its body names', () => {
+    const ref = explainRefOfBody({ master: 'M', minion_id: 'W', changes: [] });
+    assert.deepEqual(defined(ref), {
+      ...{ resource: 'minions', subresource: 'explain', namespace: 'M', name: 'W' },
+    });
+    assert.deepEqual(defined(explainRefOfBody([7])), { resource: 'minions', subresource: 'explain' });
+  });
 
   test('a pillar lives in the kind of its target, or in its collection', () => {
     assert.equal(pillarRef({ tgtType: 'root', tgtId: 'root', name: 'a' }).namespace, 'root');

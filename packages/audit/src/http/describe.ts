@@ -44,9 +44,11 @@ const LISTS: ReadonlySet<string> = new Set(['list', 'search', 'for-target']);
  */
 export function describeRequest(facts: RouteFacts): Described {
   const { method, route, query, params } = facts;
+  // Which minion, the body of a preview says; nothing is changed by it.
+  if (route === '/explain/preview') return { verb: 'get', objectRef: explainRef({}) };
   const segments = route?.split('/').slice(1) ?? [];
   const [first, second] = segments;
-  if (first === 'explain') return { verb: 'get', objectRef: explainRef(query, second ?? 'explain') };
+  if (first === 'explain') return { verb: 'get', objectRef: explainRef(query) };
   if (first === 'changes') return { verb: 'watch', objectRef: { resource: 'changes' } };
   if (first === 'import')
     return { verb: 'create', objectRef: { resource: 'pillars', subresource: 'import' } };
@@ -80,19 +82,28 @@ function objectOf(
     : { resource, name, subresource };
 }
 
-/** `GET /explain` is about one minion, which its query names. */
-function explainRef(query: Readonly<Record<string, unknown>>, subresource: string): ObjectRef {
+/** `GET /explain` is about one minion. */
+function explainRef(fields: Readonly<Record<string, unknown>>): ObjectRef {
   return {
     resource: 'minions',
-    subresource,
-    namespace: textOf(query.master),
-    name: textOf(query.minion_id),
+    subresource: 'explain',
+    namespace: textOf(fields.master),
+    name: textOf(fields.minion_id),
   };
+}
+
+/** The minion a body of `POST /explain/preview` is about; the body is as it came, unchecked. */
+export function explainRefOfBody(body: unknown): ObjectRef {
+  return explainRef(fieldsOf(body));
+}
+
+function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
+  return (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
 }
 
 /** The pillar a body of `POST /pillars` or `POST /pillars/list` is about; the body is as it came, unchecked. */
 export function pillarRefOfBody(body: unknown, subresource?: string): ObjectRef {
-  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const fields = fieldsOf(body);
   const tgtType = textOf(fields.tgt_type);
   const tgtId = textOf(fields.collection_id) ?? textOf(fields.tgt_id);
   const name = textOf(fields.name);
