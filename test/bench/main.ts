@@ -15,6 +15,7 @@ import { open } from './figures/open.ts';
 import { peers } from './figures/peers.ts';
 import { size } from './figures/size.ts';
 import { storm } from './figures/storm.ts';
+import { tls } from './figures/tls.ts';
 import { writes } from './figures/writes.ts';
 import { describeMachine } from './machine.ts';
 import { readBenchOptions, usage } from './options.ts';
@@ -34,6 +35,7 @@ const figures: readonly Figure[] = [
     auditMemory,
     capacity,
     hooks,
+    tls,
   ],
 ];
 const defaultFile = path.join(import.meta.dirname, '..', '..', '.colonnade', 'bench.json');
