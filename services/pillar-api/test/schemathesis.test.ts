@@ -11,7 +11,7 @@ const SCHEMATHESIS = 'schemathesis==4.32.5';
 const SEED = '4';
 /** Of one operation; and of one role's whole run, seconds. */
 const MAX_EXAMPLES = '6';
-const MAX_TIME_S = '90';
+const MAX_TIME_S = '45';
 
 /**
  * What an answer may not be. Left out: `positive_data_acceptance` (whether a collection exists is no matter of schemas),
@@ -24,10 +24,13 @@ const CHECKS = [
   ...['unsupported_method', 'ignored_auth'],
 ];
 /**
- * There is no pillar-merger, so what asks one is 503; a stream of changes has no end; and the body of an import is a
- * stream of other formats, with tests of its own.
+ * There is no pillar-merger and no hook-runner, so what asks them is 503; a stream of changes has no end; and an import and an
+ * export are streams of other formats, which the tool cannot read (several YAML documents end its thread), with tests of
+ * their own.
  */
-const EXCLUDED = ['/explain', '/explain/preview', '/changes', '/import'];
+const EXCLUDED = ['/explain', '/explain/preview', '/generations', '/changes', '/import', '/export'];
+
+const MIB = 1024 * 1024;
 
 type Run = { code: number; said: string };
 
@@ -37,7 +40,9 @@ describe('requests that schemathesis makes up from the document', () => {
 
   before(async () => {
     python = await ensureVenv('schemathesis', [SCHEMATHESIS]);
-    world = await startWorld({ env: { DENIALS_PER_MINUTE: '1000000', LOG_LEVEL: 'info' } });
+    // Nobody drains the records of so many requests.
+    const bus = { maxAuditBytes: 512 * MIB, maxFileBytes: 1024 * MIB };
+    world = await startWorld({ bus, env: { DENIALS_PER_MINUTE: '1000000', LOG_LEVEL: 'info' } });
     await sendPlain(world.admin, 'POST', '/collections', { id: 'web', name: 'Web' });
     await sendPlain(world.admin, 'POST', '/masters', { id: 'salt-west' });
   });

@@ -11,7 +11,12 @@ import {
   startService,
 } from '@colonnade/embedded';
 import { fromPlain, toPlain } from '@colonnade/value';
-import { type NatsConnection, type RealBus, startRealBus } from '../../../test/support/real-bus.ts';
+import {
+  type NatsConnection,
+  type RealBus,
+  type RealBusOptions,
+  startRealBus,
+} from '../../../test/support/real-bus.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 
 /** A real nats-server, a real crypto-kms and one or more real pillar-api, each a process of its own. */
@@ -33,11 +38,15 @@ export type ApiWorld = AsyncDisposable & {
 };
 
 export async function startWorld(
-  options: { env?: Readonly<Record<string, string>>; kmsEnv?: Readonly<Record<string, string>> } = {},
+  options: {
+    env?: Readonly<Record<string, string>>;
+    kmsEnv?: Readonly<Record<string, string>>;
+    bus?: RealBusOptions;
+  } = {},
 ): Promise<ApiWorld> {
   await using stack = new AsyncDisposableStack();
   const { path: dir } = stack.use(await tempDir('api'));
-  const bus = stack.use(await startRealBus());
+  const bus = stack.use(await startRealBus(options.bus));
   const adminToken = `col_${randomBytes(8).toString('hex')}_${randomBytes(32).toString('base64url')}`;
   const tokenFile = path.join(dir, 'bootstrap-token');
   await writeFile(tokenFile, `${adminToken}\n`, { mode: 0o600 });
