@@ -19,14 +19,17 @@ export async function listLogParts(logPath: string): Promise<LogPart[]> {
     if (thrown.code !== 'ENOENT' && thrown.code !== 'ENOTDIR') throw thrown;
     throw new ColonnadeError('not_found', `there is no folder ${names.dir}`, { cause: thrown });
   });
-  return [
-    ...rotated.map(({ stamp, log, gz, journal }) => ({
-      name: path.basename(names.rotatedAt(stamp)),
-      log: log ?? gz,
-      journal,
-    })),
-    { name: path.basename(logPath), log: here(logPath), journal: here(names.journal) },
-  ];
+  const parts = rotated.map(({ stamp, log, gz, journal }) => ({
+    name: path.basename(names.rotatedAt(stamp)),
+    log: log ?? gz,
+    journal,
+  }));
+  const written = { name: path.basename(logPath), log: here(logPath), journal: here(names.journal) };
+  const newest = parts.at(-1);
+  // Between the two renames of a rotation the journal has its new name and the log has not.
+  const half = newest?.journal !== undefined && newest.log === undefined && written.journal === undefined;
+  if (half && written.log !== undefined) return [...parts.slice(0, -1), { ...newest, log: written.log }];
+  return [...parts, written];
 }
 
 /**

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -175,6 +175,23 @@ describe('the hash chain over several files', () => {
     assert.equal(middle?.what, 'file_missing');
     const newest = await without((dir) => rm(path.join(dir, 'audit.log')));
     assert.deepEqual([newest?.what, newest?.file], ['file_missing', 'audit.log']);
+  });
+
+  test('a file of another stream has to say so', async () => {
+    const fault = await without(async (dir) => {
+      const journal = path.join(dir, 'audit.log.chain');
+      const text = await readFile(journal, 'utf8');
+      await writeFile(journal, text.replace(/"stream":"[^"]*"/u, '"stream":"2020-01-01T00:00:00Z"'));
+    });
+    assert.deepEqual([fault?.what, fault?.line], ['numbering_changed', 1]);
+  });
+
+  test('a rotation that was killed between its two renames has lost nothing', async () => {
+    const fault = await without(async (dir) => {
+      const log = path.join(dir, 'audit.log');
+      await rename(`${log}.chain`, path.join(dir, 'audit-2099-01-01T00-00-00.000.log.chain'));
+    });
+    assert.equal(fault, undefined);
   });
 
   test('a folder, a log that is not there and a compressed file that is cut are named to who searches', async () => {
