@@ -40,6 +40,7 @@ import { pillarList } from './commands/pillar/list.ts';
 import { pillarMove } from './commands/pillar/move.ts';
 import { pillarPurge } from './commands/pillar/purge.ts';
 import { pillarPurgeHistory } from './commands/pillar/purge-history.ts';
+import { pillarReach } from './commands/pillar/reach.ts';
 import { pillarRename } from './commands/pillar/rename.ts';
 import { pillarReplace } from './commands/pillar/replace.ts';
 import { pillarRestore } from './commands/pillar/restore.ts';
@@ -120,6 +121,7 @@ export const COMMANDS: readonly Command[] = [
   pillarMove,
   pillarPurge,
   pillarPurgeHistory,
+  pillarReach,
   pillarRename,
   pillarReplace,
   pillarRestore,

@@ -50,6 +50,8 @@ export const LIMITS = {
   /** Pillars moved or restored in one transaction, and bytes of their values: it holds up every other write. */
   batchPillars: 200,
   batchBytes: 1024 * 1024,
+  /** Changes supposed in one preview. */
+  previewChanges: 200,
   /** Versions looked through to restore a scope. */
   scopeVersions: 20_000,
   /** Differences shown between two values, and bytes of them. */

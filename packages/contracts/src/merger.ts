@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
-import { zMasterId, zMinionId, zTgtType } from './names.ts';
+import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
 
 /** What a secret looks like wherever it is shown and not meant to be read (seed 000). */
 export const SECRET_MASK = '*******';
@@ -19,10 +19,13 @@ export const zPillarenvRequest = z
 
 /** Where a value comes from. */
 export const zOrigin = z.strictObject({
-  pid: z.string(),
+  /** Null: of a change that would make it. */
+  pid: z.string().nullable(),
   tgt_type: zTgtType,
   tgt_id: z.string(),
   pillarenv: z.string(),
+  /** It is not saved: the position of the change it comes from, from 0. */
+  change: int().optional(),
 });
 export type Origin = z.infer<typeof zOrigin>;
 
@@ -36,7 +39,7 @@ export const zExplanation = z.strictObject({
     z.strictObject({
       name: z.string(),
       is_secret: z.boolean(),
-      /** The plain value, or SECRET_MASK; null when values are left out. */
+      /** The plain value, or SECRET_MASK; null when values are left out, and from the merger for what is not saved. */
       value: zValue,
       winner: zOrigin,
       /** The ones it overrode, nearest first. */
@@ -45,6 +48,23 @@ export const zExplanation = z.strictObject({
   ),
 });
 export type Explanation = z.infer<typeof zExplanation>;
+
+/** A change that is supposed, resolved, and without its value: that stays with who asks. */
+export const zUnsavedChange = z.strictObject({
+  op: z.enum(['set', 'delete']),
+  tgt_type: zTgtType,
+  tgt_id: z.string(),
+  pillarenv: z.string(),
+  name: zPillarName,
+  is_secret: z.boolean(),
+});
+export type UnsavedChange = z.infer<typeof zUnsavedChange>;
+
+/** Memberships that are supposed instead of a minion's own, in their order. */
+export const zSupposedCollections = z
+  .array(zCollectionId)
+  .max(LIMITS.collectionsPerMinion, `more than ${LIMITS.collectionsPerMinion} collections`)
+  .refine((ids) => new Set(ids).size === ids.length, 'a collection is listed twice');
 
 export const mergerExplain = defineEndpoint({
   subject: subjectOf('merger', 'explain'),
@@ -55,6 +75,8 @@ export const mergerExplain = defineEndpoint({
     minion_id: zMinionId,
     pillarenv: zPillarenvRequest,
     omit_values: z.boolean().optional(),
+    changes: z.array(zUnsavedChange).max(LIMITS.previewChanges).optional(),
+    collections: zSupposedCollections.optional(),
   }),
   response: zExplanation,
 });

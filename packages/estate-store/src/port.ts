@@ -218,6 +218,12 @@ export type PillarFilter = {
   master?: string;
 };
 
+export type MinionFilter = {
+  master?: string;
+  /** Direct members of any of these. */
+  collections?: readonly string[];
+};
+
 /** A page; `next` goes into the following call. Order is by pid, so rows that change do not move. */
 export type Page<T> = { rows: readonly T[]; next: string | undefined };
 
@@ -255,7 +261,7 @@ export interface EstateStore extends EstateReader, TaskReads, BulkStore, History
   getMaster(id: string): Promise<MasterRecord | undefined>;
   getMinion(master: string, id: string): Promise<MinionRecord | undefined>;
   listMinions(
-    filter: { master?: string; collection?: string },
+    filter: MinionFilter,
     page: { after: string | undefined; limit: number },
   ): Promise<Page<MinionRecord>>;
   getToken(id: string): Promise<ApiTokenRecord | undefined>;

@@ -236,9 +236,8 @@ describe('as somebody who is not root', {
   skip: process.getuid?.() !== 0 && 'needs root, to be another',
 }, () => {
   const run = async (hooks: HookFolder) => {
-    const options = { uid: 65_534, gid: 65_534 };
     await chmod(path.dirname(hooks.path), 0o755);
-    const { stdout } = await promisify(execFile)(process.execPath, [fixture, hooks.path], options);
+    const { stdout } = await promisify(execFile)(process.execPath, [fixture, hooks.path, '65534']);
     return JSON.parse(stdout) as {
       status: string;
       fault?: string;

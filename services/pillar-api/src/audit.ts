@@ -5,6 +5,7 @@ import {
   type AuditRecorder,
   type AuditWatch,
   auditPlugin,
+  explainRefOfBody,
   pillarRef,
   pillarRefOfBody,
 } from '@colonnade/audit';
@@ -63,8 +64,10 @@ async function locatePillar(
   request: FastifyRequest,
   ref: ObjectRef | undefined,
 ): Promise<ObjectRef | undefined> {
+  const body = (request.body as ParsedBody | undefined)?.tree;
+  if (ref?.subresource === 'explain' && ref.name === undefined) return explainRefOfBody(body);
   if (ref?.resource !== 'pillars') return undefined;
-  if (ref.uid === undefined) return pillarRefOfBody((request.body as ParsedBody | undefined)?.tree);
+  if (ref.uid === undefined) return pillarRefOfBody(body, ref.subresource);
   // A store that is away is told to the client by the handler, which asks it too.
   const pillar = await store.getPillar(ref.uid).catch(() => undefined);
   return pillar === undefined ? undefined : pillarRef(pillar, ref.subresource);

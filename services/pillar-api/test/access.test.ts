@@ -66,6 +66,8 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'DELETE /tokens/:id': ['admin'],
   'GET /changes': ROLES,
   'GET /whoami': ROLES,
+  'GET /keys': ROLES,
+  'POST /keys/:name/rotate': ['admin'],
   'GET /limits': ROLES,
   'POST /revocations': ['admin'],
   'GET /revocations': ['admin'],
@@ -84,7 +86,9 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'GET /tasks/:task_id': ROLES,
   'POST /tasks/:task_id/state': ['editor', 'admin'],
   'DELETE /tasks/:task_id': ['editor', 'admin'],
+  'GET /pillars/:pid/reach': ROLES,
   'GET /explain': ROLES,
+  'POST /explain/preview': ROLES,
   'GET /metrics': ROLES,
 };
 

@@ -16,6 +16,7 @@ describe('bad input is refused whole, with the reason', () => {
   let reader: EstateReader;
   let editor: ApiClient;
   let viewer: ApiClient;
+  let spareToken: string;
   let root: { pid: string; etag: string };
 
   before(async () => {
@@ -23,6 +24,7 @@ describe('bad input is refused whole, with the reason', () => {
     reader = await openSqliteReader({ path: world.storePath });
     editor = await world.as(['editor']);
     viewer = await world.as(['viewer']);
+    spareToken = (await world.tokenOf(['viewer'], 'spare')).token;
     await world.admin.call('POST', '/masters', parseValue('{"id":"m1"}'));
     for (const [id, parent] of [
       ['c1', 'null'],
@@ -181,6 +183,7 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'no token, a wrong one', status: 401, code: 'unauthorized', send: () => createApiClient(world.api.url, `${world.adminToken.slice(0, -1)}~`).send('GET', '/masters') },
     { row: 'what is not HTTP', status: 400, code: 'bad_request', send: () => rawSocket('GET / HTTP/9.9\r\n\r\n') },
     { row: 'headers over 16 KiB', status: 431, code: 'bad_request', send: () => rawSocket(`GET / HTTP/1.1\r\nhost: x\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`) },
+    { row: 'more requests with one token than `REQUESTS_PER_MINUTE` and `REQUESTS_BURST` allow', status: 429, code: 'rate_limited', send: tooMany },
     { row: 'over 60 requests in a minute that the user may not make', status: 429, code: 'rate_limited', send: denied },
     { row: 'over 60 requests without a valid token from one address in a minute', status: 429, code: 'rate_limited', send: strangers },
   ];
@@ -191,6 +194,20 @@ describe('bad input is refused whole, with the reason', () => {
     const answer = await raw('GET', '/masters', undefined, { authorization: 'Bearer x' });
     assert.ok(answer.headers.get('retry-after'));
     assert.equal((await raw('GET', '/masters')).status, 200);
+    return answer;
+  }
+
+  /** Of a process of its own, whose limit is low; another token is not concerned. */
+  async function tooMany(): Promise<ApiAnswer> {
+    const { url } = await world.startApi({ REQUESTS_PER_MINUTE: '1', REQUESTS_BURST: '2' });
+    const [busy, other] = [createApiClient(url, world.adminToken), createApiClient(url, spareToken)];
+    for (const left of ['1', '0']) {
+      const answer = await busy.send('GET', '/masters');
+      assert.deepEqual([answer.status, answer.headers.get('ratelimit-remaining')], [200, left]);
+    }
+    const answer = await busy.send('GET', '/masters');
+    assert.ok(Number(answer.headers.get('retry-after')) > 0);
+    assert.equal((await other.send('GET', '/masters')).status, 200);
     return answer;
   }
 

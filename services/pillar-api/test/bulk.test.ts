@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fromPlain, parseValue, toPlain } from '@colonnade/value';
+import { waitFor } from '../../../test/support/wait-for.ts';
 import { type ApiWorld, assertProblem, plain, readStream, sendPlain, startWorld } from './support.ts';
 
 const YAML = 'application/yaml';
@@ -115,14 +116,22 @@ describe('import, export and search', () => {
       [again.clock, again.counts.pillars],
       [done.clock, { created: 0, updated: 0, unchanged: 3 }],
     );
-    const events = (await readStream(world.bus, 'EVENTS')).map(({ data }) => JSON.parse(String(data)));
-    const imported = events.filter(({ type }) => type === 'colonnade.estate.imported.v1');
+    const ofType = (all: readonly { type: string }[], what: string) =>
+      all.filter(({ type }) => type === `colonnade.${what}.v1`) as {
+        type: string;
+        data: { scopes: string[] };
+      }[];
+    const events = await waitFor('its events', async () => {
+      const all = (await readStream(world.bus, 'EVENTS')).map(({ data }) => JSON.parse(String(data)));
+      const isThere = ['estate.imported', 'minion.registered'].every((what) => ofType(all, what).length > 0);
+      return isThere ? all : undefined;
+    });
+    const imported = ofType(events, 'estate.imported');
     assert.equal(imported.length, 1);
     assert.deepEqual(
-      imported[0].data.scopes.sort(),
+      imported[0]?.data.scopes.sort(),
       ['base', 'collection:web;user:bootstrap-admin', 'minion_id:web-1;master:salt-a'].sort(),
     );
-    assert.ok(events.some(({ type }) => type === 'colonnade.minion.registered.v1'));
   });
 
   test('an export is the same text twice, holds $enc only, and is taken again without a change', async () => {

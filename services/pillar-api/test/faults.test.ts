@@ -144,7 +144,7 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
   });
 
   test('without a KEK a secret is 500 PillarEncryptionKeyNotConfigured (seed 000)', async () => {
-    await using own = await startWorld({ kmsEnv: { PILLARS_KEK_B64: '' } });
+    await using own = await startWorld({ kmsEnv: { PILLARS_KEK_B64: '', KMS_ROOT_KEY_B64: '' } });
     const answer = await sendPlain(own.admin, 'POST', '/pillars', {
       tgt_type: 'root',
       name: 's',

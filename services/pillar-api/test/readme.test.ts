@@ -6,6 +6,7 @@ import {
   zCollectionPatch,
   zDefaultsPut,
   zDiffQuery,
+  zExplainPreview,
   zExplainQuery,
   zExportQuery,
   zForTargetQuery,
@@ -108,6 +109,7 @@ test('the table of fields names every field of the bodies', () => {
     'GET /tasks': zTaskQuery,
     'POST /tasks/:task_id/state': zTaskStateChange,
     'GET /explain': zExplainQuery,
+    'POST /explain/preview': zExplainPreview,
   };
   const told = tableOf('By hand').map((line) =>
     line.split(' | ').slice(0, 2).join(' ').concat(requiredMark(line)),

@@ -10,14 +10,17 @@ import type { PillarRecord } from '@colonnade/estate-store';
 import type { z } from 'zod';
 import type { PillarenvPolicy } from './entitlement.ts';
 import type { EstateCache } from './estate-cache.ts';
+import type { EstateView } from './estate-view.ts';
 import type { MergedKey } from './merge.ts';
+import { isUnsaved, overlayView, savedPid } from './overlay.ts';
 import { planMerge } from './plan.ts';
 
 type ExplainRequest = z.output<typeof mergerExplain.request>;
 
 /**
  * Where each key of a minion's pillar comes from, and what it overrode. Decided exactly as the merge decides; secrets
- * are never opened, nor is a minion registered.
+ * are never opened, nor is a minion registered. Changes and memberships may be supposed; what the merge then reads and
+ * what the minion may have is decided with them, exactly as if they were saved.
  * @throws ColonnadeError `unknown_master` | `unknown_minion` | `forbidden` | `bad_request` | `unavailable`
  */
 export async function explainMerge(
@@ -26,9 +29,11 @@ export async function explainMerge(
   call: Call,
 ): Promise<Explanation> {
   const { master, minion_id: minionId, pillarenv } = request;
-  const { clock, result } = await deps.estate.read(call, (view) =>
-    planMerge(view, { master, minionId, pillarenv, tokenId: undefined }, deps.policy),
-  );
+  const { clock, result } = await deps.estate.read(call, (view) => {
+    requireCollections(view, request.collections ?? []);
+    const asked = { master, minionId, pillarenv, tokenId: undefined };
+    return planMerge(overlayView(view, request), asked, deps.policy);
+  });
   if (result.kind === 'unknown_minion') {
     throw new ColonnadeError('unknown_minion', 'the minion is not registered with this master');
   }
@@ -50,12 +55,27 @@ function explainKey(
   return {
     name,
     is_secret: winner.isSecret,
-    value: omitValue ? null : winner.isSecret ? SECRET_MASK : winner.value,
+    value:
+      omitValue || (isUnsaved(winner) && !winner.isSecret)
+        ? null
+        : winner.isSecret
+          ? SECRET_MASK
+          : winner.value,
     winner: originOf(winner),
     overrode: overrode.map(originOf),
   };
 }
 
-function originOf({ pid, tgtType, tgtId, pillarenv }: PillarRecord): Origin {
-  return { pid, tgt_type: tgtType, tgt_id: tgtId, pillarenv };
+/** @throws ColonnadeError `bad_request` */
+function requireCollections(view: EstateView, collections: readonly string[]): void {
+  if (collections.every((id) => view.tree().get(id) !== undefined)) return;
+  throw new ColonnadeError('bad_request', 'collections: there is no such collection', {
+    field: 'collections',
+  });
+}
+
+function originOf(record: PillarRecord): Origin {
+  const { tgtType, tgtId, pillarenv } = record;
+  const origin = { pid: savedPid(record), tgt_type: tgtType, tgt_id: tgtId, pillarenv };
+  return isUnsaved(record) ? { ...origin, change: record.change } : origin;
 }

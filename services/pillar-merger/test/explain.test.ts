@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { type Bus, route } from '@colonnade/bus';
-import { ColonnadeError, estateRegisterMinion, mergerExplain, SECRET_MASK } from '@colonnade/contracts';
+import {
+  ColonnadeError,
+  type Explanation,
+  estateRegisterMinion,
+  mergerExplain,
+  type Origin,
+  type ResolvedTarget,
+  SECRET_MASK,
+} from '@colonnade/contracts';
 import type { ServiceProcess } from '@colonnade/embedded';
 import { toPlain } from '@colonnade/value';
 import { waitFor } from '../../../test/support/wait-for.ts';
@@ -84,9 +92,70 @@ test('explain gives no more than the minion would get', async () => {
   assert.equal(await world.store.getMinion('salt-1', 'new-1'), undefined, 'explaining registers nobody');
 });
 
+const preview = (more: object, pillarenv = 'auto', id = 'web-1') => {
+  const asked = { master: 'salt-1', minion_id: id, pillarenv, ...more };
+  return operator.request(mergerExplain, asked, call());
+};
+const change = (op: 'set' | 'delete', target: ResolvedTarget, name: string, is_secret = false) => {
+  const { tgtType: tgt_type, tgtId: tgt_id, pillarenv } = target;
+  return { op, tgt_type, tgt_id, pillarenv, name, is_secret };
+};
+/** name, value, `pillarenv#change` of the winner and of what it overrode. */
+const told = ({ keys }: Explanation) =>
+  keys.map(({ name, value, winner, overrode }) => {
+    const from = (origin: Origin) => {
+      return `${origin.pillarenv.split(';')[0]}${origin.change === undefined ? '' : `#${origin.change}`}`;
+    };
+    return [name, toPlain(value), from(winner), overrode.map(from)];
+  });
+
+test('changes that are not saved are merged as if they were, without their values', async () => {
+  const web = collectionTarget('web', 'ann');
+  const changes = [
+    change('set', collectionTarget('eu', 'ann'), 'n'),
+    change('set', minionTarget('web-1', 'salt-1'), 'role'),
+    change('set', rootTarget, 'fresh'),
+    change('set', web, 'password', true),
+    change('delete', web, 'role'),
+    change('set', rootTarget, 'role'),
+    change('set', collectionTarget('us', 'ann'), 'elsewhere'),
+  ];
+  const found = await preview({ changes });
+  assert.deepEqual(told(found), [
+    ['fresh', null, 'base#2', []],
+    ['n', 1, 'minion_id:web-1', ['collection:eu#0']],
+    ['password', SECRET_MASK, 'collection:web#3', ['base']],
+    ['role', null, 'minion_id:web-1#1', ['collection:eu', 'base#5']],
+  ]);
+  const [fresh, , password, role] = found.keys;
+  assert.deepEqual([fresh?.winner.pid, password?.winner.pid, password?.is_secret], [null, null, true]);
+  const stored = (await explain('auto')).keys.find(({ name }) => name === 'role');
+  assert.equal(role?.overrode[1]?.pid, stored?.overrode[1]?.pid, 'what is there keeps its pid');
+  assert.equal(stored?.winner.change, undefined);
+  assert.deepEqual(toPlain(stored?.value ?? null), 'web', 'nothing was saved, nor is it remembered');
+});
+
+test('memberships are supposed with all they bring and take, entitlement included', async () => {
+  assert.deepEqual(told(await preview({ collections: [] })), [
+    ['n', 1, 'minion_id:web-1', []],
+    ['password', SECRET_MASK, 'base', []],
+    ['role', 'none', 'base', []],
+  ]);
+  const asked = ['base,collection:web;user:ann', 'web-2'] as const;
+  await world.addMinion('salt-1', 'web-2');
+  await assert.rejects(preview({}, ...asked), { code: 'forbidden' });
+  assert.deepEqual(told(await preview({ collections: ['web'] }, ...asked)).at(-1), [
+    ...['role', 'web', 'collection:web', ['collection:eu', 'base']],
+  ]);
+  await assert.rejects(preview({ collections: ['eu'] }, ...asked), { code: 'forbidden' });
+  const other = change('set', minionTarget('web-2', 'salt-1'), 'n');
+  await assert.rejects(preview({ changes: [other] }, 'minion_id:web-2;master:salt-1'), { code: 'forbidden' });
+  await assert.rejects(preview({ collections: ['nowhere'] }), { code: 'bad_request' });
+  await assert.rejects(preview({ collections: [] }, 'auto', 'new-1'), { code: 'unknown_minion' });
+});
+
 test("a task's pillars, secrets opened, go to its minions alone, and end with it", async () => {
   const template = { id: 'deploy', name: 'Deploy', schema: true };
-  await world.addMinion('salt-1', 'web-2');
   const target = { tgtType: 'task', tgtId: 'k1', pillarenv: 'task:k1' } as const;
   const minions = [{ master: 'salt-1', id: 'web-1' }];
   const record = { id: 'k1', templateId: 'deploy', minions, collections: [], expiresAtMs: undefined };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { attributesOf, mergeRef, pillarRef } from '../event/attributes.ts';
-import { describeRequest, pillarRefOfBody } from './describe.ts';
+import { describeRequest, explainRefOfBody, pillarRefOfBody } from './describe.ts';
 
 const TABLE: readonly (readonly [
   request: string,
@@ -26,6 +26,44 @@ const TABLE: readonly (readonly [
     { resource: 'pillars', name: 'P', uid: 'P', subresource: 'reveal' },
   ],
   ['POST', '/pillars/list', 'list', { resource: 'pillars' }],
+  ['POST', '/pillars/search', 'list', { resource: 'pillars', subresource: 'search' }],
+  ['GET', '/pillars/for-target', 'list', { resource: 'pillars', subresource: 'for-target' }],
+  [
+    'GET',
+    '/pillars/:pid/versions/:tick',
+    'get',
+    { resource: 'pillars', name: 'P', uid: 'P', subresource: 'versions' },
+  ],
+  ['POST', '/import', 'create', { resource: 'pillars', subresource: 'import' }],
+  ['GET', '/export', 'get', { resource: 'pillars', subresource: 'export' }],
+  ['POST', '/scopes/restore', 'create', { resource: 'scopes', subresource: 'restore' }],
+  ['GET', '/history/retention', 'get', { resource: 'history', subresource: 'retention' }],
+  ['POST', '/tasks', 'create', { resource: 'tasks' }],
+  ['POST', '/tasks/:id/state', 'create', { resource: 'tasks', name: 'I', subresource: 'state' }],
+  ['GET', '/tasks/templates', 'list', { resource: 'tasktemplates' }],
+  ['PUT', '/tasks/templates/:id', 'update', { resource: 'tasktemplates', name: 'I' }],
+  [
+    'GET',
+    '/tasks/template/:id/with-defaults',
+    'get',
+    { resource: 'tasktemplates', name: 'I', subresource: 'with-defaults' },
+  ],
+  [
+    'DELETE',
+    '/masters/:master/minions/:id/inventory',
+    'delete',
+    { resource: 'minions', namespace: 'M', name: 'I', subresource: 'inventory' },
+  ],
+  [
+    'POST',
+    '/masters/:master/minions/:id/move',
+    'create',
+    { resource: 'minions', namespace: 'M', name: 'I', subresource: 'move' },
+  ],
+  ['POST', '/revocations', 'create', { resource: 'revocations' }],
+  ['POST', '/keys/:id/rotate', 'create', { resource: 'keys', name: 'I', subresource: 'rotate' }],
+  ['POST', '/generations', 'create', { resource: 'generations' }],
+  ['GET', '/changes', 'watch', { resource: 'changes' }],
   ['GET', '/collections', 'list', { resource: 'collections' }],
   ['PATCH', '/collections/:id', 'patch', { resource: 'collections', name: 'I' }],
   ['GET', '/masters/:id', 'get', { resource: 'masters', name: 'I' }],
@@ -36,6 +74,8 @@ const TABLE: readonly (readonly [
   ['POST', '/tokens', 'create', { resource: 'tokens' }],
   ['DELETE', '/tokens/:id', 'delete', { resource: 'tokens', name: 'I' }],
   ['GET', '/explain', 'get', { resource: 'minions', namespace: 'M', name: 'W', subresource: 'explain' }],
+  ['POST', '/explain/preview', 'get', { resource: 'minions', subresource: 'explain' }],
+  ['GET', '/pillars/:pid/reach', 'get', { resource: 'pillars', name: 'P', uid: 'P', subresource: 'reach' }],
   ['GET', '/metrics', 'get', undefined],
   ['OPTIONS', undefined, 'options', undefined],
 ];
@@ -51,6 +91,14 @@ describe('what a request of our API is to a policy', () => {
       assert.deepEqual(defined(described.objectRef), object);
     });
   }
+
+  test('a preview is about the minion its body names', () => {
+    const ref = explainRefOfBody({ master: 'M', minion_id: 'W', changes: [] });
+    assert.deepEqual(defined(ref), {
+      ...{ resource: 'minions', subresource: 'explain', namespace: 'M', name: 'W' },
+    });
+    assert.deepEqual(defined(explainRefOfBody([7])), { resource: 'minions', subresource: 'explain' });
+  });
 
   test('a pillar lives in the kind of its target, or in its collection', () => {
     assert.equal(pillarRef({ tgtType: 'root', tgtId: 'root', name: 'a' }).namespace, 'root');

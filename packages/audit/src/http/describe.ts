@@ -12,14 +12,19 @@ export type RouteFacts = {
   query: Readonly<Record<string, unknown>>;
 };
 
+/** First segments that are resources of ours. */
 const RESOURCES: ReadonlySet<string> = new Set([
   'pillars',
   'collections',
   'masters',
-  'minions',
   'inventories',
   'tokens',
+  'revocations',
   'keys',
+  'tasks',
+  'generations',
+  'scopes',
+  'history',
 ]);
 /** Resources that live in another one, which is their namespace. */
 const NESTED: ReadonlySet<string> = new Set(['minions']);
@@ -29,6 +34,8 @@ const VERBS: Readonly<Record<string, string>> = {
   PATCH: 'patch',
   DELETE: 'delete',
 };
+/** Questions that are asked with a body, or about many. */
+const LISTS: ReadonlySet<string> = new Set(['list', 'search', 'for-target']);
 
 /**
  * Maps a request of our API to verb and object; pure. `GET /masters/m1/minions/web-1` is `get` of the minion `web-1`
@@ -36,46 +43,67 @@ const VERBS: Readonly<Record<string, string>> = {
  * our resources has no object: its verb is the method in lower case, and policies match its URL.
  */
 export function describeRequest(facts: RouteFacts): Described {
-  const { method, route, query } = facts;
-  if (route === '/explain') return { verb: 'get', objectRef: explainRef(query) };
+  const { method, route, query, params } = facts;
+  // Which minion, the body of a preview says; nothing is changed by it.
+  if (route === '/explain/preview') return { verb: 'get', objectRef: explainRef({}) };
   const segments = route?.split('/').slice(1) ?? [];
-  const objectRef = objectOf(segments, facts.params);
+  const [first, second] = segments;
+  if (first === 'explain') return { verb: 'get', objectRef: explainRef(query) };
+  if (first === 'changes') return { verb: 'watch', objectRef: { resource: 'changes' } };
+  if (first === 'import')
+    return { verb: 'create', objectRef: { resource: 'pillars', subresource: 'import' } };
+  if (first === 'export') return { verb: 'get', objectRef: { resource: 'pillars', subresource: 'export' } };
+  const objectRef = objectOf(segments, params);
   if (objectRef === undefined) return { verb: method.toLowerCase(), objectRef };
-  if (segments.at(-1) === 'list') return { verb: 'list', objectRef };
-  const named = objectRef.name !== undefined;
-  return { verb: VERBS[method] ?? (named ? 'get' : 'list'), objectRef };
+  if (second !== undefined && LISTS.has(second)) return { verb: 'list', objectRef };
+  const isOne = objectRef.name !== undefined || objectRef.subresource !== undefined;
+  return { verb: VERBS[method] ?? (isOne ? 'get' : 'list'), objectRef };
 }
 
 function objectOf(
   segments: readonly string[],
   params: Readonly<Record<string, string>>,
 ): ObjectRef | undefined {
-  const [resource, first, second, third] = segments;
+  const [resource, first, second, third, fourth] = segments;
   if (resource === undefined || !RESOURCES.has(resource)) return undefined;
   const paramOf = (segment: string | undefined) =>
     segment?.startsWith(':') ? params[segment.slice(1)] : undefined;
   const name = paramOf(first);
   if (second !== undefined && NESTED.has(second)) {
-    return { resource: second, namespace: name, name: paramOf(third) };
+    return { resource: second, namespace: name, name: paramOf(third), subresource: fourth };
   }
+  // `/tasks/templates/:tpl_id`, `/tasks/template/:tpl_id/with-defaults`
+  if (resource === 'tasks' && (first === 'templates' || first === 'template')) {
+    return { resource: 'tasktemplates', name: paramOf(second), subresource: third };
+  }
+  const subresource = name === undefined && first !== 'list' ? first : second;
   return resource === 'pillars'
-    ? pillarRef(name === undefined ? {} : { pid: name }, second)
-    : { resource, name, subresource: second };
+    ? pillarRef(name === undefined ? {} : { pid: name }, subresource)
+    : { resource, name, subresource };
 }
 
 /** `GET /explain` is about one minion. */
-function explainRef(query: Readonly<Record<string, unknown>>): ObjectRef {
+function explainRef(fields: Readonly<Record<string, unknown>>): ObjectRef {
   return {
     resource: 'minions',
     subresource: 'explain',
-    namespace: textOf(query.master),
-    name: textOf(query.minion_id),
+    namespace: textOf(fields.master),
+    name: textOf(fields.minion_id),
   };
+}
+
+/** The minion a body of `POST /explain/preview` is about; the body is as it came, unchecked. */
+export function explainRefOfBody(body: unknown): ObjectRef {
+  return explainRef(fieldsOf(body));
+}
+
+function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {
+  return (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
 }
 
 /** The pillar a body of `POST /pillars` or `POST /pillars/list` is about; the body is as it came, unchecked. */
 export function pillarRefOfBody(body: unknown, subresource?: string): ObjectRef {
-  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const fields = fieldsOf(body);
   const tgtType = textOf(fields.tgt_type);
   const tgtId = textOf(fields.collection_id) ?? textOf(fields.tgt_id);
   const name = textOf(fields.name);

@@ -1,4 +1,10 @@
-export { type Described, describeRequest, pillarRefOfBody, type RouteFacts } from './describe.ts';
+export {
+  type Described,
+  describeRequest,
+  explainRefOfBody,
+  pillarRefOfBody,
+  type RouteFacts,
+} from './describe.ts';
 export { maskBody } from './mask.ts';
 export { AUDIT_MODES, type AuditMode } from './modes.ts';
 export { type AuditPlugin, type AuditPluginOptions, auditPlugin, type RouteAudit } from './plugin.ts';

@@ -49,8 +49,10 @@ describe('secrets of our own bodies', () => {
       id: 'i',
       sub: 's',
       roles: ['admin'],
+      scoped_roles: [],
       created_at: time,
       expires_at: null,
+      last_used_at: null,
       token: 'col_i_SECRET',
     };
     assert.deepEqual(shown(zTokenCreated, token), { ...token, token: MASK });
@@ -69,6 +71,7 @@ describe('secrets of our own bodies', () => {
   test('rows of a list and of a history, each by its own mark', () => {
     const row = (is_secret: boolean) => ({
       op: 'create',
+      ...{ tgt_type: 'root', tgt_id: 'root', pillarenv: 'base' },
       name: 'n',
       value: 'v',
       is_secret,

@@ -24,7 +24,12 @@ function keyLines({ name, value, is_secret, winner, overrode }: ValueObject, las
     `${branch} ${textOf(name)} = ${shown}`,
     ...origins.map(([what, origin], i) => {
       const leaf = i === origins.length - 1 ? '└─' : '├─';
-      return `${trunk} ${leaf} ${what} ${targetText(origin)}  ${textOf(origin.pid)}`;
+      return `${trunk} ${leaf} ${what} ${targetText(origin)}  ${pidText(origin)}`;
     }),
   ];
+}
+
+function pidText({ pid, change }: ValueObject): string {
+  if (change === undefined) return textOf(pid);
+  return pid === null ? '(not saved)' : `${textOf(pid)} (not saved)`;
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Memory, Step } from '../support.ts';
@@ -10,6 +11,15 @@ const TWICE = [
   { expect: 'Secret: ', send: `${SECRET}\r` },
   { expect: 'again: ', send: `${SECRET}\r` },
 ];
+
+/** What a preview supposes; each line of it is an element of the list. */
+function changesFile(m: Memory): string {
+  const target = '{op: set, tgt_type: collection, collection_id: shop, name';
+  const file = path.join(m.dir, 'changes.yaml');
+  const pin = `- ${target}: ${m.own('pin')}, is_secret: true, value: ${SECRET}}`;
+  writeFileSync(file, `- ${target}: ${m.own('motd')}, value: hello}\n${pin}\n`);
+  return file;
+}
 
 /** Pillars of the root, plain and secret; the collection and the minion of the stack hang around them. */
 export const PILLAR_STEPS: readonly Step[] = [
@@ -76,6 +86,12 @@ export const PILLAR_STEPS: readonly Step[] = [
     types: YES,
     shows: /is_secret +false/,
   },
+  {
+    command: 'pillar reach',
+    args: (m) => [m.own('key'), '--collection', 'shop'],
+    shows: /MASTER +MINION +THROUGH\n/,
+    reads: true,
+  },
   { command: 'pillar seal', args: (m) => [m.own('key'), '--collection', 'shop'], shows: /is_secret +true/ },
   {
     command: 'pillar purge-history',
@@ -104,6 +120,13 @@ export const PILLAR_STEPS: readonly Step[] = [
     command: 'explain',
     args: (m) => ['web-1', '--master', 'salt', '--name', m.own('motd')],
     shows: /web-1 of salt, clock \d+[\s\S]*-motd = "good evening"\n +└─ won {2}root/,
+    reads: true,
+  },
+  {
+    command: 'explain',
+    args: (m) => ['web-1', '--master', 'salt', '--collection', 'shop', '--with', changesFile(m)],
+    shows:
+      /-motd = "hello"\n.*├─ won {2}collection:shop {2}\(not saved\)\n.*└─ over root {2}[\s\S]*-pin = \*{7}/,
     reads: true,
   },
   { command: 'pillar delete', args: (m) => [m.own('motd'), '--root', ...yesIn(m)], types: YES, shows: /./ },

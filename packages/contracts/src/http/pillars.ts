@@ -82,6 +82,16 @@ export const zPillarVersion = z.strictObject({
 });
 export const zPillarVersions = pageOf(zPillarVersion);
 
+/** `GET /pillars/{pid}/reach`: minions, in the order of master and id. */
+export const zReachPage = pageOf(
+  z.strictObject({
+    master: z.string(),
+    minion_id: z.string(),
+    /** The collection the minion is a member of and has the pillar through; null: it has it of itself. */
+    collection: z.string().nullable(),
+  }),
+);
+
 /** `POST /pillars/{pid}/reveal` */
 export const zPillarReveal = z.strictObject({
   pid: z.string(),

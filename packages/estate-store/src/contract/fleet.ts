@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minionTarget, rootTarget } from '@colonnade/contracts';
-import type { ApiTokenRecord } from '../port.ts';
+import type { ApiTokenRecord, MinionFilter } from '../port.ts';
 import * as h from './harness.ts';
 
 export function testFleet(create: h.CreateHarness): void {
@@ -75,14 +75,21 @@ export function testFleet(create: h.CreateHarness): void {
         ...[h.putCollection('c1'), h.putCollection('c2'), h.putMaster('m1'), h.putMaster('m2')],
         ...[h.putMinion('m2', 'a', ['c1', 'c2']), h.putMinion('m1', 'b', ['c2']), h.putMinion('m1', 'a')],
       );
-      const keys = async (filter: { master?: string; collection?: string }) =>
+      const keys = async (filter: MinionFilter) =>
         (await store.listMinions(filter, { after: undefined, limit: 10 })).rows.map(
           (m) => `${m.master}/${m.id}`,
         );
       assert.deepEqual(await keys({}), ['m1/a', 'm1/b', 'm2/a']);
       assert.deepEqual(await keys({ master: 'm1' }), ['m1/a', 'm1/b']);
-      assert.deepEqual(await keys({ collection: 'c2' }), ['m1/b', 'm2/a']);
-      assert.deepEqual(await keys({ master: 'm2', collection: 'c1' }), ['m2/a']);
+      assert.deepEqual(await keys({ collections: ['c2'] }), ['m1/b', 'm2/a']);
+      assert.deepEqual(await keys({ master: 'm2', collections: ['c1'] }), ['m2/a']);
+      assert.deepEqual(await keys({ collections: ['c1', 'c2', 'c3'] }), ['m1/b', 'm2/a']);
+      assert.deepEqual(await keys({ collections: [] }), []);
+      const page = { after: undefined, limit: 1 };
+      const { next } = await store.listMinions({ collections: ['c1', 'c2'] }, page);
+      assert.equal(next, 'm1/b', 'who is in both is on one page only');
+      const rest = await store.listMinions({ collections: ['c1', 'c2'] }, { ...page, after: next });
+      assert.deepEqual([rest.rows.map(({ id }) => id), rest.next], [['a'], undefined]);
       assert.deepEqual(await keys({ master: 'm3' }), []);
     });
   });

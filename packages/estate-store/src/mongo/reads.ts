@@ -4,6 +4,7 @@ import type {
   CollectionRecord,
   EstateStore,
   MasterRecord,
+  MinionFilter,
   MinionRecord,
   OutboxRow,
   Page,
@@ -172,7 +173,7 @@ export async function readMinion(tables: Tables, within: Within, master: string,
 export async function listMinions(
   tables: Tables,
   within: Within,
-  filter: { master?: string; collection?: string },
+  filter: MinionFilter,
   page: PageAsk,
 ): Promise<Page<MinionRecord>> {
   checkLimit(page.limit);
@@ -182,8 +183,8 @@ export async function listMinions(
     $or: [{ master: { $gt: master } }, { master, id: { $gt: id } }],
   };
   if (filter.master !== undefined) wanted.master = { $gte: master, $eq: filter.master };
-  if (filter.collection !== undefined) wanted.collections = filter.collection;
-  const hint = filter.collection === undefined ? INDEX.minion : INDEX.minionCollections;
+  if (filter.collections !== undefined) wanted.collections = { $in: filter.collections };
+  const hint = filter.collections === undefined ? INDEX.minion : INDEX.minionCollections;
   const options = { ...within, hint, sort: { master: 1, id: 1 }, limit: page.limit + 1 } as const;
   const found = await tables.minions.find(wanted, options).toArray();
   return cutPage(found.map(documents.toMinion), page.limit, minionCursor);

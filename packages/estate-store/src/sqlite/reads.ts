@@ -5,6 +5,7 @@ import type {
   CollectionRecord,
   EstateStore,
   MasterRecord,
+  MinionFilter,
   MinionRecord,
   OutboxRow,
   Page,
@@ -124,11 +125,7 @@ export function readMinion(db: Db, master: string, id: string): MinionRecord | u
 }
 
 /** Ordered by master and id. */
-export function listMinions(
-  db: Db,
-  filter: { master?: string; collection?: string },
-  page: PageAsk,
-): Page<MinionRecord> {
+export function listMinions(db: Db, filter: MinionFilter, page: PageAsk): Page<MinionRecord> {
   checkLimit(page.limit);
   const after = readMinionCursor(page.after);
   const conditions = ['(m.master, m.id) > (?, ?)'];
@@ -137,11 +134,11 @@ export function listMinions(
     conditions.push('m.master = ?');
     params.push(filter.master);
   }
-  if (filter.collection !== undefined) {
+  if (filter.collections !== undefined) {
     conditions.push(
-      'EXISTS (SELECT 1 FROM minion_collections c WHERE c.collection_id = ? AND c.master = m.master AND c.minion_id = m.id)',
+      'EXISTS (SELECT 1 FROM minion_collections c WHERE c.collection_id IN (SELECT value FROM json_each(?)) AND c.master = m.master AND c.minion_id = m.id)',
     );
-    params.push(filter.collection);
+    params.push(JSON.stringify(filter.collections));
   }
   const sql = `${rows.SELECT_MINION} WHERE ${conditions.join(' AND ')} ORDER BY m.master, m.id LIMIT ?`;
   const found = db.all<rows.MinionRow>(sql, ...params, page.limit + 1);

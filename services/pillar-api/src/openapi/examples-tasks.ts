@@ -80,6 +80,20 @@ export const TASKS: readonly Example[] = [
     status: 200,
   },
   {
+    route: 'GET /tasks/:task_id',
+    summary: 'Which gives the pid of its pillars',
+    params: { task_id: '$task' },
+    status: 200,
+    keep: { task_pillar: 'pillars.0.pid' },
+  },
+  {
+    route: 'GET /pillars/:pid/reach',
+    summary: 'The minions a pillar reaches',
+    params: { pid: '$task_pillar' },
+    query: { limit: '100' },
+    status: 200,
+  },
+  {
     route: 'POST /tasks/:task_id/state',
     summary: 'Moves a task on: running, or one of its ends',
     params: { task_id: '$task' },

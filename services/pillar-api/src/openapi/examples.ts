@@ -1,4 +1,5 @@
 import type { Example } from './example.ts';
+import { EXPLAIN } from './examples-explain.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
@@ -211,12 +212,7 @@ const ESTATE: readonly Example[] = [
     params: { master: 'salt-west', id: 'web-1.example' },
     status: 200,
   },
-  {
-    route: 'GET /explain',
-    summary: "Which scope each key of a minion's pillar comes from",
-    query: { master: 'salt-west', minion_id: 'web-1.example' },
-    status: 200,
-  },
+  ...EXPLAIN,
   ...TASKS,
   {
     route: 'DELETE /masters/:master/minions/:id',

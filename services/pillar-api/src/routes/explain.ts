@@ -1,16 +1,26 @@
 import type { Bus } from '@colonnade/bus';
 import {
+  type Call,
   ColonnadeError,
   LIMITS,
   mergerExplain,
   SECRET_MASK,
+  zExplainPreview,
   zExplainQuery,
   zExplanation,
 } from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
+import type { z } from 'zod';
+import type { Estate } from '../estate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { requireCollections, type SupposedChange, supposeChanges } from '../supposed-changes.ts';
 
 /** `GET /explain`: which scope each key of a minion's pillar comes from; secrets masked. Answered by a merger. */
-export function explainRoute(bus: Pick<Bus, 'request'>): Route {
+export function explainRoutes(estate: Estate, bus: Pick<Bus, 'request'>): readonly Route[] {
+  return [explainRoute(bus), previewRoute(estate, bus)];
+}
+
+function explainRoute(bus: Pick<Bus, 'request'>): Route {
   return defineRoute({
     method: 'GET',
     url: '/explain',
@@ -22,18 +32,63 @@ export function explainRoute(bus: Pick<Bus, 'request'>): Route {
     async handle({ query, call }) {
       const { master, minion_id, pillarenv = 'auto', values } = query;
       const omit_values = values === 'omit';
-      const body = await bus
-        .request(mergerExplain, { master, minion_id, pillarenv, omit_values }, call)
-        .catch((thrown) => {
-          throw asTooLargeToTell(thrown);
-        });
-      // The merger masks secrets; a merger that forgets to must not make this API show them.
-      const keys = body.keys.map((key) =>
-        key.is_secret && !omit_values ? { ...key, value: SECRET_MASK } : key,
-      );
-      return { status: 200, body: { ...body, keys } };
+      const asked = { master, minion_id, pillarenv, omit_values };
+      return { status: 200, body: await askMerger(bus, asked, [], call) };
     },
   });
+}
+
+/**
+ * `POST /explain/preview`: the same with changes that are not saved, and memberships the minion does not have. Their
+ * values stay here: the merger decides by target and name, and of a secret nothing is shown, not even to who sent it.
+ */
+function previewRoute(estate: Estate, bus: Pick<Bus, 'request'>): Route {
+  return defineRoute({
+    method: 'POST',
+    url: '/explain/preview',
+    permission: 'estate:read',
+    scope: 'estate',
+    idempotency: 'ignored',
+    body: zExplainPreview,
+    response: zExplanation,
+    async handle({ principal, body, call }) {
+      const { master, minion_id, pillarenv = 'auto', values, collections } = body;
+      const changes = await supposeChanges(estate.store, body.changes ?? [], principal.sub);
+      if (collections !== undefined) await requireCollections(estate.store, collections);
+      const asked = {
+        ...{ master, minion_id, pillarenv, omit_values: values === 'omit' },
+        changes: changes.map(({ value: _, ...change }) => change),
+        ...(collections === undefined ? {} : { collections }),
+      };
+      return { status: 200, body: await askMerger(bus, asked, changes, call) };
+    },
+  });
+}
+
+type Explained = z.output<typeof zExplanation>;
+
+async function askMerger(
+  bus: Pick<Bus, 'request'>,
+  asked: z.output<typeof mergerExplain.request>,
+  changes: readonly SupposedChange[],
+  call: Call,
+): Promise<Explained> {
+  const body = await bus.request(mergerExplain, asked, call).catch((thrown) => {
+    throw asTooLargeToTell(thrown);
+  });
+  if (asked.omit_values === true) return body;
+  const keys = body.keys.map((key) => ({ ...key, value: shownValueOf(key, changes) }));
+  return { ...body, keys };
+}
+
+/** The merger masks secrets; a merger that forgets to must not make this API show them. */
+function shownValueOf(
+  { is_secret, value, winner: { change } }: Explained['keys'][number],
+  changes: readonly SupposedChange[],
+): Value {
+  const supposed = change === undefined ? undefined : changes[change];
+  if (is_secret || supposed?.is_secret === true) return SECRET_MASK;
+  return supposed === undefined ? value : (supposed.value ?? null);
 }
 
 /** A merge may be larger than a message on the bus. It is not the request that is too large, so not 413. */

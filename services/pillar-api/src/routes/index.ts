@@ -9,7 +9,7 @@ import type { HistoryRetention } from '../retention.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
-import { explainRoute } from './explain.ts';
+import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
 import { generationRoute } from './generations.ts';
@@ -29,6 +29,7 @@ import { pillarVersionsRoute } from './pillar-versions.ts';
 import { pillarRoutes } from './pillars.ts';
 import { purgeRoute } from './purge.ts';
 import { purgeHistoryRoute } from './purge-history.ts';
+import { reachRoute } from './reach.ts';
 import { relocateRoutes } from './relocate.ts';
 import { replaceRoute } from './replace.ts';
 import { retentionRoutes } from './retention.ts';
@@ -74,6 +75,7 @@ export function allRoutes(parts: {
     ...retentionRoutes(retention),
     pillarListRoute(estate),
     forTargetRoute(estate),
+    reachRoute(estate),
     searchRoute(estate),
     importRoute(estate, kms, requestBudgetMs),
     exportRoute(estate),
@@ -93,7 +95,7 @@ export function allRoutes(parts: {
     changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
-    explainRoute(bus),
+    ...explainRoutes(estate, bus),
     generationRoute(bus),
   ];
 }

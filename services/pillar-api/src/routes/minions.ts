@@ -108,7 +108,7 @@ function listRoute(estate: Estate): Route {
       const { master, incarnation } = await findMaster(estate, params.master);
       const filter = {
         master: master.id,
-        ...(query.collection === undefined ? {} : { collection: query.collection }),
+        ...(query.collection === undefined ? {} : { collections: [query.collection] }),
       };
       const { rows, next } = await estate.store.listMinions(filter, pageOptions(query));
       const visible = rows.filter(({ id }) => isVisible(itself(id)));
