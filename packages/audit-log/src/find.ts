@@ -1,4 +1,5 @@
-import { listLogParts, readLogLines } from './log-files.ts';
+import { parseHeader, parseRecord } from './journal-format.ts';
+import { type LogPart, listReadable, readJournalLines, readLogLines } from './log-files.ts';
 import { type ParsedEvent, readEvent } from './read-message.ts';
 
 /** What to look for; a field that is not given does not matter. Times are RFC 3339, both ends included. */
@@ -13,18 +14,50 @@ export type Query = {
   until?: string;
 };
 
-/** Events of a JSON log that match, oldest first, over rotated and compressed files. Lines that are no events are passed over. */
+/** Sequences of the stream, both ends included, as a gap record names them. */
+export type SequenceRange = { from: number; to: number };
+
+/**
+ * Events of a JSON log that match, oldest first, over rotated and compressed files. Lines that are no events are passed over.
+ * @param range only what came with these sequences; files without a journal have none
+ * @throws ColonnadeError `not_found` when there is no log, or one of its files is damaged
+ */
 export async function* findEvents(
   logPath: string,
   query: Query,
+  range?: SequenceRange,
 ): AsyncGenerator<{ file: string; line: string; event: ParsedEvent }> {
   const matches = createMatcher(query);
-  for (const { name, log } of await listLogParts(logPath)) {
-    if (log === undefined) continue;
-    for await (const line of readLogLines(log)) {
+  for (const part of await listReadable(logPath)) {
+    for await (const line of range === undefined ? readLogLines(part.log) : linesWithin(part, range)) {
       const read = readEvent(Buffer.from(line));
-      if (read.ok && matches(read.event)) yield { file: name, line, event: read.event };
+      if (read.ok && matches(read.event)) yield { file: part.name, line, event: read.event };
     }
+  }
+}
+
+/** The journal says which line came with which sequence; records about the file itself came with none. */
+async function* linesWithin(
+  { log, journal }: LogPart & { log: string },
+  { from, to }: SequenceRange,
+): AsyncGenerator<string> {
+  if (journal === undefined) return;
+  let lines: AsyncGenerator<string> | undefined;
+  try {
+    for await (const text of readJournalLines(journal)) {
+      if (lines === undefined) {
+        lines = readLogLines(log, parseHeader(text).base);
+        continue;
+      }
+      const record = parseRecord(text);
+      if (record === undefined || record.seq > to) return;
+      if (record.kind === 's') continue;
+      const line = await lines.next();
+      if (line.done === true) return;
+      if (record.kind !== 'g' && record.seq >= from) yield line.value;
+    }
+  } finally {
+    await lines?.return(undefined);
   }
 }
 

@@ -1,5 +1,5 @@
 export { CHAIN_START, nextHead } from './chain.ts';
-export { createMatcher, findEvents, type Query } from './find.ts';
+export { createMatcher, findEvents, type Query, type SequenceRange } from './find.ts';
 export { type FollowOptions, followLog } from './follow.ts';
 export {
   formatHeader,
@@ -9,6 +9,7 @@ export {
   parseHeader,
   parseRecord,
 } from './journal-format.ts';
+export { listReadable } from './log-files.ts';
 export { type FileNames, namesOf, nextStamp, type Rotated } from './names.ts';
 export { type ParsedEvent, type ReadEvent, readEvent, readMessage } from './read-message.ts';
 export { sliceItems } from './slice-items.ts';

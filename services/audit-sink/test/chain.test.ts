@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { formatRecord, nextHead, parseRecord, type Verification, verifyLog } from '@colonnade/audit-log';
+import { gzipSync } from 'node:zlib';
+import {
+  findEvents,
+  formatRecord,
+  nextHead,
+  parseRecord,
+  type Verification,
+  verifyLog,
+} from '@colonnade/audit-log';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { type PreparedSink, prepareSink, publishMany, readIds } from './support.ts';
 
@@ -76,17 +84,163 @@ describe('the hash chain', () => {
     const garbled = await tamper((_log, journal) => journal.splice(5, 1, 'nonsense'));
     assert.deepEqual([garbled.fault?.what, garbled.fault?.line], ['journal_broken', 4]);
   });
+
+  test('a tail that is cut off log and journal together is behind its anchor', async () => {
+    const { fault } = await tamper((log, journal) => {
+      log.splice(70);
+      journal.splice(71);
+    });
+    assert.deepEqual([fault?.what, fault?.seq], ['anchor_missing', 100]);
+    assert.equal(fault?.detail, 'the log ends at 70, an anchor vouches for 100');
+  });
+
+  test('so is a folder that was emptied', async () => {
+    const dir = path.join(sink.dir, 'emptied');
+    await mkdir(dir);
+    const { fault } = await verifyLog(path.join(dir, 'audit.log'), anchors);
+    assert.deepEqual([fault?.what, fault?.seq], ['anchor_missing', 100]);
+  });
+
+  test('numbers that no anchor names, and numbers left out, are no way round the anchors', async () => {
+    const renumber = (by: (seq: number) => number) => (log: string[], journal: string[]) => {
+      log[41] = (log[41] ?? '').replace('alice', 'mallory');
+      rebuild(log, journal, by);
+    };
+    const jump = await tamper(renumber((seq) => seq + 1000));
+    assert.deepEqual([jump.fault?.what, jump.fault?.line], ['sequence_jump', 1]);
+    const around = await tamper(renumber((seq) => (seq < 50 ? seq : seq + 1)));
+    assert.deepEqual([around.fault?.what, around.fault?.line], ['sequence_jump', 50]);
+    const forged = await tamper((log, journal) => {
+      renumber((seq) => seq + 1000)(log, journal);
+      journal[0] = (journal[0] ?? '').replace('"seq":0', '"seq":1000');
+    });
+    assert.equal(forged.fault?.what, 'no_anchor_agrees');
+    const elsewhere = await tamper((_log, journal) => {
+      journal[0] = (journal[0] ?? '').replace(/"stream":"[^"]*"/u, '"stream":"2020-01-01T00:00:00Z"');
+    });
+    assert.ok(['no_anchor_agrees', 'anchor_missing'].includes(elsewhere.fault?.what ?? ''));
+  });
+});
+
+describe('the hash chain over several files', () => {
+  let sink: PreparedSink;
+  let anchors: Awaited<ReturnType<PreparedSink['anchors']>>;
+  before(async () => {
+    sink = await prepareSink();
+    for (const part of ['a', 'b', 'c']) {
+      await using _running = await sink.start({ AUDIT_LOG_MAXSIZE: '1' });
+      await publishMany(sink.publisher, part, 400, 'x'.repeat(2500));
+      await waitFor(
+        'all',
+        async () => (await readIds(sink.logPath)).filter((id) => id.startsWith(part)).length === 400,
+      );
+    }
+    anchors = await sink.anchors();
+    assert.ok((await rotatedOf(path.dirname(sink.logPath))).length >= 2);
+  });
+  after(() => sink[Symbol.asyncDispose]());
+
+  const rotatedOf = async (dir: string) =>
+    (await readdir(dir)).filter((n) => /^audit-.*\.log$/u.test(n)).sort();
+  /** A copy of the folder, changed; what is found then. */
+  const without = async (change: (dir: string, rotated: string[]) => Promise<void>) => {
+    const dir = path.join(sink.dir, `without-${Math.random()}`);
+    await cp(path.dirname(sink.logPath), dir, { recursive: true });
+    await change(dir, await rotatedOf(dir));
+    return (await verifyLog(path.join(dir, 'audit.log'), anchors)).fault;
+  };
+
+  test('the oldest file may go, alone or with its journal, as rotation removes it', async () => {
+    assert.equal(await without(async () => {}), undefined);
+    const [one, both] = [[''], ['', '.chain']].map((ends) =>
+      without(async (dir, [oldest]) => {
+        for (const end of ends) await rm(path.join(dir, `${oldest}${end}`));
+      }),
+    );
+    assert.deepEqual([await one, await both], [undefined, undefined]);
+  });
+
+  test('the newest files may not, though nothing of them is left', async () => {
+    const fault = await without(async (dir, rotated) => {
+      for (const name of ['audit.log', rotated.at(-1) ?? '']) {
+        await rm(path.join(dir, name));
+        await rm(path.join(dir, `${name}.chain`));
+      }
+    });
+    assert.deepEqual([fault?.what, fault?.seq], ['anchor_missing', 800]);
+  });
+
+  test('a log whose journal is still there may not be gone from the middle or the end', async () => {
+    const middle = await without((dir, rotated) => rm(path.join(dir, rotated[1] ?? '')));
+    assert.equal(middle?.what, 'file_missing');
+    const newest = await without((dir) => rm(path.join(dir, 'audit.log')));
+    assert.deepEqual([newest?.what, newest?.file], ['file_missing', 'audit.log']);
+  });
+
+  test('a file of another stream has to say so', async () => {
+    const fault = await without(async (dir) => {
+      const journal = path.join(dir, 'audit.log.chain');
+      const text = await readFile(journal, 'utf8');
+      await writeFile(journal, text.replace(/"stream":"[^"]*"/u, '"stream":"2020-01-01T00:00:00Z"'));
+    });
+    assert.deepEqual([fault?.what, fault?.line], ['numbering_changed', 1]);
+  });
+
+  test('a rotation that was killed between its two renames has lost nothing', async () => {
+    const fault = await without(async (dir) => {
+      const log = path.join(dir, 'audit.log');
+      await rename(`${log}.chain`, path.join(dir, 'audit-2099-01-01T00-00-00.000.log.chain'));
+    });
+    assert.equal(fault, undefined);
+  });
+
+  test('a folder, a log that is not there and a compressed file that is cut are named to who searches', async () => {
+    const search = (log: string) => Array.fromAsync(findEvents(log, {}));
+    const code = 'not_found';
+    await assert.rejects(search(path.join(sink.dir, 'none', 'audit.log')), {
+      code,
+      message: /no folder .*none/u,
+    });
+    await assert.rejects(search(path.join(sink.dir, 'other.log')), { code, message: /other\.log/u });
+    await without(async (dir, [name]) => {
+      const file = path.join(dir, name ?? '');
+      await writeFile(`${file}.gz`, gzipSync(await readFile(file)).subarray(0, 1000));
+      await rm(file);
+      await assert.rejects(search(path.join(dir, 'audit.log')), { code, message: /\.log\.gz/u });
+    });
+  });
+
+  test('a compressed file that is cut is named', async () => {
+    const fault = await without(async (dir, [, name]) => {
+      const file = path.join(dir, name ?? '');
+      await writeFile(`${file}.gz`, gzipSync(await readFile(file)).subarray(0, 1000));
+      await rm(file);
+    });
+    assert.equal(fault?.what, 'file_unreadable');
+    assert.match(fault?.file ?? '', /^audit-/u);
+  });
+
+  test('a range of sequences is found by the journal, over the files', async () => {
+    const found = await Array.fromAsync(findEvents(sink.logPath, {}, { from: 390, to: 811 }));
+    assert.equal(found.length, 422);
+    const ids = await readIds(sink.logPath);
+    assert.deepEqual(
+      found.map(({ event }) => event.auditID),
+      ids.slice(389, 811),
+    );
+  });
 });
 
 /** As someone does it who knows how the chain is made. */
-function rebuild(log: readonly string[], journal: string[]): void {
+function rebuild(log: readonly string[], journal: string[], seqOf = (seq: number) => seq): void {
   let head = '0'.repeat(64);
   let end = 0;
   for (const [i, line] of log.entries()) {
     const record = parseRecord(journal[i + 1] ?? '');
     assert.ok(record !== undefined);
-    head = nextHead(head, record.seq, Buffer.from(line));
+    const seq = seqOf(record.seq);
+    head = nextHead(head, seq, Buffer.from(line));
     end += Buffer.byteLength(line) + 1;
-    journal[i + 1] = formatRecord({ ...record, head, end }).trimEnd();
+    journal[i + 1] = formatRecord({ ...record, seq, head, end }).trimEnd();
   }
 }

@@ -1,4 +1,4 @@
-import { findEvents } from '@colonnade/audit-log';
+import { findEvents, type SequenceRange } from '@colonnade/audit-log';
 import {
   createReloadingPoster,
   createThrottle,
@@ -9,7 +9,7 @@ import {
 } from '@colonnade/audit-webhook';
 import { ColonnadeError } from '@colonnade/contracts';
 import { fromPlain } from '@colonnade/value';
-import { EXIT } from '../../exit-codes.ts';
+import { EXIT, usageError } from '../../exit-codes.ts';
 import { LOG_OPTION, logPath, QUERY_OPTIONS, readQuery } from '../../shared/audit-query.ts';
 import { countOf } from '../../shared/pages.ts';
 import { defineCommand } from '../../table/command.ts';
@@ -26,10 +26,12 @@ export const auditReplay = defineCommand({
   path: 'audit replay',
   summary: 'send records of the audit log to the webhook again',
   details:
-    'For what the webhook missed, such as the range a gap record names. In the order of the log, at least once; a record may come there a second time. Gives up after --tries failures in a row, says which record came last, and can be repeated from there.',
+    'For what the webhook missed, such as the range a gap record names: its colonnade/gap-from and colonnade/gap-to are --from-seq and --to-seq, which the journal beside the log maps to lines. In the order of the log, at least once; a record may come there a second time. Gives up after --tries failures in a row, says which record came last, and can be repeated from there.',
   options: {
     ...LOG_OPTION,
     ...QUERY_OPTIONS,
+    'from-seq': { value: 'N', help: 'from this sequence of the stream on, as a gap record names it' },
+    'to-seq': { value: 'N', help: 'up to this one' },
     'webhook-config': {
       value: 'FILE',
       required: true,
@@ -41,6 +43,10 @@ export const auditReplay = defineCommand({
     'dry-run': { help: 'only count' },
   },
   examples: [
+    [
+      'audit replay --log audit.log --webhook-config webhook.yaml --from-seq 1200 --to-seq 5295',
+      'the range of a gap record',
+    ],
     [
       'audit replay --log audit.log --webhook-config webhook.yaml --since 2026-01-31T12:00:00Z --until 2026-01-31T13:00:00Z',
       'one hour',
@@ -67,7 +73,8 @@ export const auditReplay = defineCommand({
         if (attempt >= tries) giveUp.abort();
       },
     };
-    for await (const list of lists(logPath(options, env), readQuery(options, Date.now()), limits, result)) {
+    const chosen = { query: readQuery(options, Date.now()), range: readRange(options) };
+    for await (const list of lists(logPath(options, env), chosen, limits, result)) {
       signal.throwIfAborted();
       if (options['dry-run']) continue;
       const sent = await sendList(list, send, stop).catch((thrown: unknown) => {
@@ -92,16 +99,30 @@ export const auditReplay = defineCommand({
   },
 });
 
+/** @throws ColonnadeError `misconfigured` for what is no sequence, or a range that is none */
+function readRange(options: Record<'from-seq' | 'to-seq', string | undefined>): SequenceRange | undefined {
+  const [from, to] = (['from-seq', 'to-seq'] as const).map((name) => {
+    const text = options[name];
+    if (text === undefined) return undefined;
+    if (!/^\d{1,15}$/u.test(text)) throw usageError(`--${name}: "${text}" is no sequence`);
+    return Number(text);
+  });
+  if (from === undefined && to === undefined) return undefined;
+  const range = { from: from ?? 0, to: to ?? Number.MAX_SAFE_INTEGER };
+  if (range.from > range.to) throw usageError('--from-seq is greater than --to-seq');
+  return range;
+}
+
 /** Lists of one request each; what is over the limit is counted and left out. */
 async function* lists(
   log: string,
-  query: ReturnType<typeof readQuery>,
+  { query, range }: { query: ReturnType<typeof readQuery>; range: SequenceRange | undefined },
   limits: SizeLimits,
   count: { matching: number; too_large: number },
 ): AsyncGenerator<Replayed[]> {
   let list: Replayed[] = [];
   let size = 0;
-  for await (const { line, event } of findEvents(log, query)) {
+  for await (const { line, event } of findEvents(log, query, range)) {
     count.matching += 1;
     const bytes = fitEvent(Buffer.from(line), event, limits);
     if (bytes === undefined) {

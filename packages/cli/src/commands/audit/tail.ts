@@ -1,4 +1,4 @@
-import { createMatcher, followLog, readEvent } from '@colonnade/audit-log';
+import { createMatcher, followLog, listReadable, readEvent } from '@colonnade/audit-log';
 import { usageError } from '../../exit-codes.ts';
 import { eventLine, LOG_OPTION, logPath, QUERY_OPTIONS, readQuery } from '../../shared/audit-query.ts';
 import { defineCommand } from '../../table/command.ts';
@@ -33,7 +33,9 @@ export const auditTail = defineCommand({
       signal,
       matches: (line: string) => wanted(line) !== undefined,
     };
-    for await (const line of followLog(logPath(options, env), settings)) {
+    const log = logPath(options, env);
+    await listReadable(log);
+    for await (const line of followLog(log, settings)) {
       const event = wanted(line);
       if (event !== undefined) await out.line(json ? line : escapeLine(eventLine(event)));
     }

@@ -1,4 +1,4 @@
-import { verifyLog } from '@colonnade/audit-log';
+import { type Fault, listReadable, verifyLog } from '@colonnade/audit-log';
 import { type AuditAnchor, ColonnadeError } from '@colonnade/contracts';
 import { fromPlain } from '@colonnade/value';
 import { EXIT } from '../../exit-codes.ts';
@@ -11,7 +11,7 @@ export const auditVerify = defineCommand({
   path: 'audit verify',
   summary: 'walk the hash chain of the audit log, and compare it with its anchors',
   details:
-    'Names the first line that was changed, removed, added or moved: exit code 8. The anchors come from the stream AUDIT_ANCHORS, as the NATS user "operator"; without the bus whoever owns the host could have made the chain anew, and the result says so.',
+    'Names the first line that was changed, removed, added or moved, a file that is gone, numbers that do not run on, and an anchor the log does not have: exit code 8. The anchors come from the stream AUDIT_ANCHORS, as the NATS user "operator"; without the bus whoever owns the host could have made the chain anew, and the result says so.',
   options: { ...LOG_OPTION, offline: { help: 'do not ask the bus for the anchors' } },
   examples: [
     ['audit verify --log audit.log', 'with the anchors of the bus'],
@@ -22,6 +22,8 @@ export const auditVerify = defineCommand({
     using progress = createProgress();
     progress.say('reading the anchors');
     const anchors = options.offline ? undefined : await readAnchors(session);
+    // Before the walk: the log goes on meanwhile, and may be ahead of the last anchor, never behind it.
+    if (anchors === undefined || anchors.length === 0) await listReadable(file);
     progress.say(`walking the chain of ${file}`);
     const { lines, anchors: met, withoutLog, fault } = await verifyLog(file, anchors ?? []);
     progress[Symbol.dispose]();
@@ -35,17 +37,17 @@ export const auditVerify = defineCommand({
         ['lines in their place', String(lines)],
         ['anchors that agree', checked === null ? 'not asked for' : String(checked)],
         ...withoutLog.map((name) => ['moved away or gone', name] as const),
-        [
-          'first fault',
-          fault === undefined
-            ? 'none'
-            : `${fault.what} in ${fault.file}, line ${fault.line}, sequence ${fault.seq}`,
-        ],
+        ['first fault', fault === undefined ? 'none' : describe(fault)],
       ]);
     }
     return fault === undefined ? EXIT.ok : EXIT.differs;
   },
 });
+
+function describe({ what, file, line, seq, detail }: Fault): string {
+  const where = `${what} in ${file}, line ${line}, sequence ${seq}`;
+  return detail === undefined ? where : `${where}: ${detail}`;
+}
 
 /** Undefined where the bus cannot be asked: the chain alone is still worth walking. */
 async function readAnchors(session: Session): Promise<AuditAnchor[] | undefined> {

@@ -1,0 +1,80 @@
+import path from 'node:path';
+import type { AuditAnchor } from '@colonnade/contracts';
+import type { Fault, Verification } from './verify.ts';
+
+/** Where the chain stands after a record. */
+export type Place = { head: string; seq: number; stream: string };
+
+/** Remembers which anchors a walk has met, and says at its end which of them it should have met. */
+export type AnchorCheck = {
+  /** @param opening the place belongs to what was before the file, so another head there is no contradiction */
+  pass(place: Place, at: { file: string; line: number }, opening?: boolean): void;
+  /** The log is the first of all, and its first record says that what was up to here stands elsewhere. */
+  beginsAfter(place: Place): void;
+  met(): number;
+  /** The first anchor that is missing or differs, once the walk has ended at `end`. */
+  judge(logPath: string, end: Place | undefined, result: Verification): Fault | undefined;
+};
+
+/**
+ * Anchors come in the order they were stored, and so do the places they vouch for: those before the first that agrees are older than
+ * what is kept, since rotation removes files from the old end; each one after it must be met. The log may be ahead of the last
+ * anchor, never behind it: what is anchored was written and synced.
+ */
+export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck {
+  const keyOf = (stream: string, seq: number, head: string) => `${stream} ${seq} ${head}`;
+  const wanted = new Map(anchors.map((a) => [keyOf(a.stream_created, a.seq, a.chain), a]));
+  const anchored = new Set(anchors.map((a) => `${a.stream_created} ${a.seq}`));
+  const met = new Set<string>();
+  const passed = new Map<string, { file: string; line: number }>();
+  let begun: Place | undefined;
+  return {
+    pass({ stream, seq, head }, at, opening = false) {
+      const place = `${stream} ${seq}`;
+      if (!anchored.has(place)) return;
+      const key = keyOf(stream, seq, head);
+      if (wanted.has(key)) met.add(key);
+      else if (!opening && !passed.has(place)) passed.set(place, at);
+    },
+    beginsAfter(place) {
+      begun = place;
+    },
+    met: () => met.size,
+    judge(logPath, end, result) {
+      const all = [...wanted];
+      const first = all.findIndex(([key]) => met.has(key));
+      const missed = all.slice(Math.max(first, 0)).flatMap(([key, anchor]) => (met.has(key) ? [] : [anchor]));
+      const differing = missed.find((a) => passed.has(`${a.stream_created} ${a.seq}`));
+      const place = differing && passed.get(`${differing.stream_created} ${differing.seq}`);
+      if (differing !== undefined && place !== undefined) {
+        return { ...place, seq: differing.seq, what: 'anchor_differs' };
+      }
+      const file = path.basename(logPath);
+      const missing = first >= 0 ? missed[0] : findAhead(missed, end);
+      if (missing !== undefined) return missingAnchor(file, missing, end);
+      if (first >= 0 || all.length === 0 || result.lines === 0) return undefined;
+      const newest = missed.at(-1);
+      // Begun since the last anchor, on an empty disk: the gap record is there to be seen.
+      if (newest?.stream_created === begun?.stream && (newest?.seq ?? 0) <= (begun?.seq ?? -1))
+        return undefined;
+      const detail = `none of ${all.length} anchors agrees with the log`;
+      return { file, line: 0, seq: end?.seq ?? 0, what: 'no_anchor_agrees', detail };
+    },
+  };
+}
+
+/** Where nothing agrees, only the newest anchor tells: older ones may be of files that rotation removed. */
+function findAhead(anchors: readonly AuditAnchor[], end: Place | undefined): AuditAnchor | undefined {
+  const newest = anchors.at(-1);
+  if (end === undefined || newest === undefined) return newest;
+  return newest.stream_created === end.stream && newest.seq > end.seq ? newest : undefined;
+}
+
+function missingAnchor(file: string, anchor: AuditAnchor, end: Place | undefined): Fault {
+  const { seq, stream_created: stream } = anchor;
+  const elsewhere = end !== undefined && stream !== end.stream ? ` of the stream made ${stream}` : '';
+  const within = elsewhere === '' && end !== undefined && end.seq >= seq;
+  const ends = within ? 'no record ends there' : `the log ends at ${end?.seq ?? 0}`;
+  const detail = `${ends}, an anchor vouches for ${seq}${elsewhere}`;
+  return { file, line: 0, seq, what: 'anchor_missing', detail };
+}
