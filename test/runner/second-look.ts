@@ -1,7 +1,7 @@
 import type { FileResult, Tally } from './tally.ts';
 
 /** More failed files than this are no accident of a busy machine. */
-const MAX_FILES = 6;
+const MAX_FILES = 10;
 
 /**
  * Runs what has failed once more, one file at a time. Tests here start real servers, beside other tests on few cores: a failure

@@ -61,8 +61,9 @@ describe('requests that schemathesis makes up from the document', () => {
         '--max-time',
         MAX_TIME_S,
         '--no-shrink',
+        // Its threads share Python's parser, which 3.11 does not bear.
         '--workers',
-        '2',
+        '1',
         '--warnings',
         'off',
       ],
@@ -77,16 +78,19 @@ describe('requests that schemathesis makes up from the document', () => {
     });
   };
 
-  for (const roles of [['viewer'], ['editor'], ['secret-reader'], ['admin'], ['scoped']]) {
+  for (const roles of [['viewer'], ['editor'], ['secret-reader'], ['scoped'], ['admin']]) {
     test(`no fault and no broken promise for ${roles.join()}`, { timeout: 500_000 }, async () => {
       const scoped_roles = [{ role: 'editor', collections: ['web'] }];
       const body = roles[0] === 'scoped' ? { scoped_roles } : { roles };
-      const made = plain(await sendPlain(world.admin, 'POST', '/tokens', { sub: 'schema', ...body }));
+      const answered = await sendPlain(world.admin, 'POST', '/tokens', { sub: 'schema', ...body });
+      assert.equal(answered.status, 201);
+      const made = plain(answered);
       const { code, said } = await run(roles.join(), String(made.token));
       assert.equal(code, 0, said.slice(-20_000));
       assert.match(said, /\d+ (?:generated|tested|test cases)/iu, said.slice(-2000));
-      const answer = await world.admin.send('GET', '/whoami');
-      assert.equal(answer.status, 200, 'the service goes on');
+      // The admin comes last, and may have deleted the token of the first one.
+      const ready = await fetch(new URL('/readyz', world.api.url));
+      assert.equal(ready.status, 200, 'the service goes on');
     });
   }
 });
