@@ -73,7 +73,8 @@ async function start(store: StoreKind, started: AsyncDisposableStack): Promise<S
     await startStack({
       dir: path.join(dir, 'stack'),
       report: () => {},
-      syncAlways: false,
+      // As it is shipped: without it a killed nats-server loses what it has acknowledged and not yet written.
+      syncAlways: true,
       mergers: MERGERS,
       env,
     }),
