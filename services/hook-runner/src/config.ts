@@ -1,18 +1,16 @@
 import { auditPolicySettings } from '@colonnade/audit';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
-  oneOf,
-  optionalSetting,
+  logSettings,
+  opsSettings,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zBytesCount,
   zCount,
   zMs,
   zPath,
-  zPort,
   zText,
 } from '@colonnade/service-kit';
 import { isVariableName } from './run/environment.ts';
@@ -90,15 +88,9 @@ export const hookRunnerSettings = {
     default: '30',
   }),
   ...auditPolicySettings,
-  natsUrl: setting('NATS_URL', zText, {
-    help: 'one or several `nats://host:port`, separated by commas',
-    default: 'nats://127.0.0.1:4222',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `hook-runner`' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
-  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
-  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8084' }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+  ...busSettings('hook-runner'),
+  ...opsSettings(8084),
+  ...logSettings,
 };
 
 export type HookRunnerConfig = ConfigOf<typeof hookRunnerSettings>;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
-import { type Bus, connectBus, route, type ServedService } from '@colonnade/bus';
+import { type Bus, connectService, route, type ServedService } from '@colonnade/bus';
 import { hooksGenerate, hooksRun, type Touched } from '@colonnade/contracts';
 import {
   createHealth,
@@ -38,7 +38,7 @@ export async function createHookRunner(
   const metrics = createMetrics('hook-runner');
   const events = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
-  const bus = started.use(await openBus(config, logger));
+  const bus = started.use(await connectService('hook-runner', config, logger));
   const { auditor } = started.use(openAuditor({ bus, service: 'hook-runner', config, logger, metrics }));
   const health = createHealth();
   const { opsHost: host, opsPort: port } = config;
@@ -119,15 +119,4 @@ function serveRuns(
       }),
     ],
   );
-}
-
-function openBus(config: HookRunnerConfig, logger: Logger): Promise<Bus> {
-  return connectBus({
-    servers: config.natsUrl,
-    user: 'hook-runner',
-    password: config.natsPassword.reveal(),
-    name: 'hook-runner',
-    logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
-  });
 }

@@ -1,17 +1,16 @@
 import { auditPolicySettings } from '@colonnade/audit';
 import {
+  busSettings,
   type ConfigOf,
-  LOG_LEVELS,
-  oneOf,
+  logSettings,
+  opsSettings,
   optionalSetting,
   type Parse,
   readConfig,
-  secretSetting,
   setting,
   zCount,
   zMs,
   zPath,
-  zPort,
   zText,
 } from '@colonnade/service-kit';
 import { readAddresses } from './addresses.ts';
@@ -84,15 +83,9 @@ export const tlsRotatorSettings = {
     help: 'folder for audit records and events that NATS has not taken yet; made with mode 0700',
   }),
   ...auditPolicySettings,
-  natsUrl: setting('NATS_URL', zText, {
-    help: 'one or several `nats://host:port`, separated by commas',
-    default: 'nats://127.0.0.1:4222',
-  }),
-  natsPassword: secretSetting('NATS_PASSWORD', { help: 'password of the NATS user `tls-rotator`' }),
-  natsCaFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers; set it to speak TLS' }),
-  opsHost: setting('OPS_HOST', zText, { help: 'address of health and metrics', default: '127.0.0.1' }),
-  opsPort: setting('OPS_PORT', zPort, { help: 'its port; 0: any free one', default: '8085' }),
-  logLevel: setting('LOG_LEVEL', oneOf(LOG_LEVELS), { help: 'how much is logged', default: 'info' }),
+  ...busSettings('tls-rotator'),
+  ...opsSettings(8085),
+  ...logSettings,
 };
 
 export type TlsRotatorConfig = ConfigOf<typeof tlsRotatorSettings>;

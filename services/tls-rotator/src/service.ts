@@ -90,12 +90,7 @@ async function startRecorder(
   config: TlsRotatorConfig,
   { client, events, logger, metrics, started }: Parts,
 ): Promise<Recorder> {
-  const access = {
-    servers: config.natsUrl,
-    password: config.natsPassword.reveal(),
-    caFile: config.natsCaFile,
-  };
-  const bus = started.use(connectLate(access, logger));
+  const bus = started.use(connectLate(config, logger));
   const spool = started.use(await openSpool(config.spoolDir, (item) => bus.publish(item), events));
   // A record is stored once it is in the spool: NATS may come later.
   const kept = {

@@ -3,6 +3,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { auditSubject, tlsEventSubject } from '@colonnade/contracts';
+import { createSecret } from '@colonnade/service-kit';
 import { startRealBus } from '../../../test/support/real-bus.ts';
 import { skipWithout } from '../../../test/support/servers.ts';
 import { tempDir } from '../../../test/support/temp.ts';
@@ -72,7 +73,11 @@ test('NATS may be away at the start: what was kept is stored once it is there', 
   await real.nats.kill('SIGKILL');
   const logger = { info: () => {}, warn: () => {}, error: () => {} } as never;
   await using bus = connectLate(
-    { servers: `nats://127.0.0.1:${port}`, password: real.passwordOf('tls-rotator'), caFile: undefined },
+    {
+      natsUrl: `nats://127.0.0.1:${port}`,
+      natsPassword: createSecret(real.passwordOf('tls-rotator')),
+      natsCaFile: undefined,
+    },
     logger,
   );
   const watch = watcher();

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Bus, connectBus } from '@colonnade/bus';
+import { type Bus, type BusConfig, connectService } from '@colonnade/bus';
 import { ColonnadeError, startCall } from '@colonnade/contracts';
 import type { Logger } from '@colonnade/service-kit';
 import type { SpoolItem } from './spool.ts';
@@ -10,26 +10,16 @@ export type LateBus = AsyncDisposable & {
   isConnected(): boolean;
 };
 
-type Access = { servers: string; password: string; caFile: string | undefined };
 const RETRY_MS = 1000;
 const PUBLISH_BUDGET_MS = 5000;
 
 /** A connection to NATS that may come later: nothing of a rotation waits for it. */
-export function connectLate({ servers, password, caFile }: Access, logger: Logger): LateBus {
+export function connectLate(config: BusConfig, logger: Logger): LateBus {
   const stopped = new AbortController();
   let bus: Bus | undefined;
   const connecting = (async () => {
     for (let tries = 0; !stopped.signal.aborted && bus === undefined; tries += 1) {
-      const tls = caFile === undefined ? {} : { tls: { caFile } };
-      const options = {
-        servers,
-        user: 'tls-rotator',
-        password,
-        name: 'tls-rotator',
-        logger,
-        ...tls,
-      } as const;
-      bus = await connectBus(options).catch((thrown) => {
+      bus = await connectService('tls-rotator', config, logger).catch((thrown) => {
         if (tries === 0) logger.warn({ err: thrown }, 'NATS is away: records and events are kept');
         return undefined;
       });
