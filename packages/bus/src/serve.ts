@@ -106,8 +106,10 @@ async function answer(
     if (busy >= (service.maxInFlight ?? 1000))
       throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
     if (endpoint.sealedAnswer) keys.check(replyKeyOf(message));
-    const input = decode(endpoint.request, message.data);
-    const output = encode(endpoint.response, (await handle(input, callOf(message))) as never);
+    const input = endpoint.wire?.readRequest(message.data) ?? decode(endpoint.request, message.data);
+    const result = await handle(input, callOf(message));
+    const output =
+      endpoint.wire?.writeResponse(result as never) ?? encode(endpoint.response, result as never);
     if (output.length > LIMITS.natsPayloadBytes)
       throw new ColonnadeError('too_large', 'the answer is too large for one message');
     respond(endpoint, message, output, keys);

@@ -92,7 +92,16 @@ function kmsError(error: ColonnadeError): ColonnadeError {
   return new ColonnadeError(code, `crypto-kms does not open the secrets: ${error.code}`, { cause: error });
 }
 
+/** Stored records do not change, so each is one item, which the bus writes out once. */
+const known = new WeakMap<PillarRecord, OpenItem>();
+
 function itemOf(record: PillarRecord): OpenItem {
+  const item = known.get(record) ?? makeItem(record);
+  known.set(record, item);
+  return item;
+}
+
+function makeItem(record: PillarRecord): OpenItem {
   if (!hasEncMarker(record.value)) {
     throw new ColonnadeError('kms_refused', 'a secret is not stored in its sealed form');
   }
