@@ -6,7 +6,6 @@ import {
   auditDeadSubject,
   auditSubject,
   BUS_USERS,
-  type BusUser,
   busRights,
   CONSUMERS,
   ENDPOINTS,
