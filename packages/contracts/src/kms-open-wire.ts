@@ -5,12 +5,12 @@ import type { ErrorCode } from './errors.ts';
 import type { OpenContext } from './kms.ts';
 import { LIMITS } from './limits.ts';
 import { TGT_TYPES, zMasterId, zMinionId } from './names.ts';
+import { hasKeys, isText } from './plainly.ts';
 
 type Item = { context: OpenContext; enc: Value };
 type Request = { token: string; master: string; minion_id: string; items: Item[] };
 type Result = { ok: true; result: Value } | { ok: false; error: { code: ErrorCode; message: string } };
 type Response = { items: Result[] };
-type Fields = { readonly [key: string]: Value };
 
 const TARGETS: ReadonlySet<unknown> = new Set(TGT_TYPES);
 
@@ -53,7 +53,7 @@ function itemText(item: Item): string {
   return text;
 }
 
-function isRequest(tree: Value): tree is Request & Fields {
+function isRequest(tree: Value): tree is Value & Request {
   return (
     hasKeys(tree, 4) &&
     isText(tree.token, 1, 8192) &&
@@ -80,18 +80,4 @@ function isItem(item: Value): boolean {
 
 function isOpened(item: Value): boolean {
   return hasKeys(item, 2) && item.ok === true && item.result !== undefined;
-}
-
-/** An object with so many fields: with each of them looked at, it has no other. */
-function hasKeys(value: Value | undefined, count: number): value is Fields {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    Object.keys(value).length === count
-  );
-}
-
-function isText(value: Value | undefined, min: number, max: number): boolean {
-  return typeof value === 'string' && value.length >= min && value.length <= max;
 }

@@ -5,11 +5,9 @@ import {
   bridgeReplyKey,
   bridgeRequestKey,
   ColonnadeError,
-  decode,
-  encodeText,
   LIMITS,
-  zBridgeReply,
-  zBridgeRequest,
+  readBridgeReply,
+  writeBridgeRequest,
 } from '@colonnade/contracts';
 import { Redis, type RedisOptions } from 'ioredis';
 import { createReplyReader, type ReplyReader } from './reply-reader.ts';
@@ -47,7 +45,7 @@ const DEFAULT_TTL_MS = 2000;
 
 export function connectBridge(options: BridgeClientOptions): BridgeClient {
   const { host, port, username, password, master, token, tls, sharedReader = false } = options;
-  const open = () =>
+  const open = (enableAutoPipelining = false) =>
     new Redis({
       host,
       port,
@@ -56,9 +54,10 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
       maxRetriesPerRequest: 1,
       enableReadyCheck: false,
       lazyConnect: true,
+      enableAutoPipelining,
       ...(tls === undefined ? {} : { tls }),
     });
-  const commands = quiet(open());
+  const commands = quiet(open(sharedReader));
   const reader = sharedReader ? createReplyReader(() => quiet(open())) : createReaders(() => quiet(open()));
 
   const sendRaw = async (payload: string) => {
@@ -71,7 +70,7 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
     const reply = await reader
       .receive(bridgeReplyKey(master, entryId), Math.max(waitMs, 1))
       .catch((thrown: unknown) => Promise.reject(fromRedisError(thrown)));
-    return reply === undefined ? undefined : decode(zBridgeReply, reply);
+    return reply === undefined ? undefined : readBridgeReply(reply);
   };
   return {
     sendRaw,
@@ -86,7 +85,7 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
         token,
         ttl_ms: ttlMs,
       } as const;
-      const id = await sendRaw(encodeText(zBridgeRequest, request));
+      const id = await sendRaw(writeBridgeRequest(request));
       const reply = await receive(id, ttlMs);
       if (reply === undefined) throw new ColonnadeError('unavailable', `no reply within ${ttlMs} ms`);
       if (reply.id !== id) throw new ColonnadeError('internal', 'a reply to another request');

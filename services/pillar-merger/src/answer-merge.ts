@@ -10,7 +10,7 @@ import { type Plan, planMerge } from './plan.ts';
 import type { VerifyToken } from './verify-token.ts';
 
 export type MergeRequest = { token: string; master: string; minionId: string; pillarenv: string };
-export type MergeAnswer = { clock: number; pillar: Value };
+export type MergeAnswer = { clock: number; pillar: { readonly [name: string]: Value } };
 
 export type MergeDeps = {
   estate: Pick<EstateCache, 'read'>;
@@ -62,7 +62,7 @@ async function planOrRegister(
   throw new ColonnadeError('unknown_minion', 'the minion is not registered with this master');
 }
 
-function buildPillar(merged: Merged, opened: ReadonlyMap<PillarRecord, Value>): Value {
+function buildPillar(merged: Merged, opened: ReadonlyMap<PillarRecord, Value>): MergeAnswer['pillar'] {
   const pillar: { [name: string]: Value } = Object.create(null);
   for (const [name, { winner }] of merged) {
     const value = winner.isSecret ? opened.get(winner) : winner.value;
