@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Delivery } from '@colonnade/bus';
 import type { EventFilter } from '../backends/filter.ts';
-import { findNewNumbering, isLost, planBatch } from './plan.ts';
+import { findNewNumbering, lostOf, planBatch } from './plan.ts';
 
 const event = (id: string) =>
   JSON.stringify({
@@ -96,10 +96,13 @@ test('an old number with a newer time is another message', () => {
   assert.equal(findNewNumbering([delivery(9), delivery(3, '', 11n)], place)?.seq, 3);
 });
 
-test('what is acknowledged, or before the first of the stream, never comes', () => {
+test('what is acknowledged, or before the first of the stream, never comes; the rest of a hole still may', () => {
   const stream = { created: '', firstSeq: 5, lastSeq: 20, bytes: 0, maxBytes: 1 };
-  assert.equal(isLost(10, { ackedSeq: 10, waiting: 0, stream }), false);
-  assert.equal(isLost(10, { ackedSeq: 11, waiting: 0, stream }), true);
-  assert.equal(isLost(10, { ackedSeq: 0, waiting: 0, stream: { ...stream, firstSeq: 11 } }), false);
-  assert.equal(isLost(10, { ackedSeq: 0, waiting: 0, stream: { ...stream, firstSeq: 12 } }), true);
+  const lost = (ackedSeq: number, firstSeq: number) =>
+    lostOf({ from: 11, to: 14 }, { ackedSeq, waiting: 0, stream: { ...stream, firstSeq } });
+  assert.equal(lost(10, 5), undefined);
+  assert.equal(lost(0, 11), undefined);
+  assert.deepEqual(lost(12, 5), { from: 11, to: 12 });
+  assert.deepEqual(lost(0, 13), { from: 11, to: 12 });
+  assert.deepEqual(lost(19, 5), { from: 11, to: 14 });
 });

@@ -6,12 +6,15 @@ import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';
 
+/** Sequences that have not come, both ends included. */
+export type Hole = { from: number; to: number };
+
 /** What is to be done with one batch. Pure. */
 export type Plan = {
   entries: Entry[];
   poison: { delivery: Delivery; reason: DeadLetterReason; detail: string; index: number }[];
   /** Sequences that should have come before the rest of the batch; the rest is not in the plan. */
-  hole: { from: number; to: number } | undefined;
+  hole: Hole | undefined;
   counts: { taken: number; again: number; filtered: number };
 };
 
@@ -73,7 +76,13 @@ export function findNewNumbering(batch: readonly Delivery[], place: Place): Deli
   return batch.find(({ seq, storedAtNs }) => seq <= place.seq && storedAtNs > place.storedAtNs);
 }
 
-/** Whether the stream will never bring what follows `seq`: it is acknowledged already, or gone. */
-export function isLost(seq: number, { ackedSeq, stream }: ConsumerState): boolean {
-  return ackedSeq > seq || stream.firstSeq > seq + 1;
+/**
+ * What of a hole the stream will never bring: it is acknowledged already, or gone. Messages that come again come in any order, so
+ * the hole before one of them may be wider than what is lost.
+ * @param hole as wide as what has come so far leaves it
+ * @returns undefined while all of it may still come
+ */
+export function lostOf(hole: Hole, { ackedSeq, stream }: ConsumerState): Hole | undefined {
+  const gone = Math.max(ackedSeq, stream.firstSeq - 1);
+  return gone < hole.from ? undefined : { from: hole.from, to: Math.min(hole.to, gone) };
 }
