@@ -1,4 +1,5 @@
 import { createAuditWatch, openPolicySource } from '@colonnade/audit';
+import { type EventFilter, filterBy } from '@colonnade/audit-log';
 import { createReloadingPoster } from '@colonnade/audit-webhook';
 import { type Bus, connectService } from '@colonnade/bus';
 import {
@@ -9,7 +10,6 @@ import {
   type Running,
 } from '@colonnade/service-kit';
 import { createFileBackend } from './backends/file.ts';
-import { type EventFilter, filterBy } from './backends/filter.ts';
 import { createStdoutBackend } from './backends/stdout.ts';
 import { startBackends } from './backends/union.ts';
 import { createWebhookBackend, type WebhookBackend } from './backends/webhook.ts';

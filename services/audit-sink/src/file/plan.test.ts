@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EventFilter } from '@colonnade/audit-log';
 import type { Delivery } from '@colonnade/bus';
-import type { EventFilter } from '../backends/filter.ts';
 import { findNewNumbering, lostOf, planBatch } from './plan.ts';
 
 const event = (id: string) =>

@@ -1,7 +1,6 @@
-import { readMessage } from '@colonnade/audit-log';
+import { applyFilter, type EventFilter, readMessage } from '@colonnade/audit-log';
 import type { ConsumerState, Delivery } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
-import { applyFilter, type EventFilter } from '../backends/filter.ts';
 import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';

@@ -1,6 +1,6 @@
+import type { EventFilter } from '@colonnade/audit-log';
 import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import { auditFileConsumer } from '@colonnade/contracts';
-import type { EventFilter } from '../backends/filter.ts';
 import type { Bury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import type { LogFormat } from './format.ts';
