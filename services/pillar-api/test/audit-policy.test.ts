@@ -14,7 +14,7 @@ rules:
 - level: None
   nonResourceURLs: ["/healthz", "/readyz"]
 - level: None
-  resources: [{group: colonnade, resources: [masters]}]
+  resources: [{group: colonnade, resources: [masters, pillars/import, pillars/export]}]
 - level: RequestResponse
 `;
 const SECRETS = ['stored-secret-0123', 'refused-secret-4567'];
@@ -53,6 +53,14 @@ describe('with a policy that asks for every body', () => {
     await admin.send('GET', '/masters');
     await admin.send('GET', `/pillars/${pid}`);
     await fetch(new URL('/healthz', world.api.url));
+    const authorization = `Bearer ${world.adminToken}`;
+    const text = await (
+      await fetch(new URL('/export', world.api.url), { headers: { authorization } })
+    ).text();
+    assert.match(text, /\$enc/u);
+    const headers = { authorization, 'content-type': 'application/yaml' };
+    const url = new URL('/import?dry_run=true', world.api.url);
+    assert.equal((await fetch(url, { method: 'POST', headers, body: text })).status, 200);
     // The record of a read is stored in the background.
     const isRead = async () =>
       (await auditRecords(world.bus)).some((r) => r.verb === 'get' && r.stage.endsWith('Complete'));
@@ -91,5 +99,27 @@ describe('with a policy that asks for every body', () => {
         ['create', 'Metadata', 'ResponseComplete'],
       ],
     );
+  });
+
+  test('nor an import and an export, which carry a whole estate: both stages, and no bodies', async () => {
+    const records = (await auditRecords(world.bus)).filter(({ objectRef }) =>
+      /^(?:im|ex)port$/u.test(objectRef?.subresource ?? ''),
+    );
+    assert.deepEqual(
+      records.map((r) => [
+        r.verb,
+        r.objectRef?.subresource,
+        r.level,
+        r.stage,
+        r.annotations?.['colonnade/floor'],
+      ]),
+      [
+        ['get', 'export', 'Metadata', 'RequestReceived', 'true'],
+        ['get', 'export', 'Metadata', 'ResponseComplete', 'true'],
+        ['create', 'import', 'Metadata', 'RequestReceived', 'true'],
+        ['create', 'import', 'Metadata', 'ResponseComplete', 'true'],
+      ],
+    );
+    assert.ok(records.every((r) => r.requestObject === undefined && r.responseObject === undefined));
   });
 });

@@ -85,7 +85,7 @@ export const auditReplay = defineCommand({
         if (attempt >= tries) giveUp.abort();
       },
     };
-    const filter = await readFilter(options.policy ?? env.AUDIT_WEBHOOK_POLICY_FILE, out.note);
+    const filter = await readFilter(options.policy ?? (env.AUDIT_WEBHOOK_POLICY_FILE || undefined), out.note);
     const chosen = { query: readQuery(options, Date.now()), range: readRange(options), filter };
     for await (const list of lists(logPath(options, env), chosen, limits, result)) {
       signal.throwIfAborted();
