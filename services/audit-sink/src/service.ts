@@ -48,7 +48,9 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   };
   const file = logBackend(config, bus, events, filterOf(config.logPolicyFile));
   const webhook = webhookBackend(config, bus, events, filterOf(config.webhookPolicyFile));
-  const union = started.use(startBackends(webhook === undefined ? [file] : [file, webhook], bus, events));
+  const backends = webhook === undefined ? [file] : [file, webhook];
+  events.beginsAtZero(backends.map(({ name }) => name));
+  const union = started.use(startBackends(backends, bus, events));
   const backlog = started.use(
     watchBacklog(
       bus,
