@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { EventFilter } from '@colonnade/audit-log';
 import type { Delivery } from '@colonnade/bus';
 import { findNewNumbering, lostOf, planBatch } from './plan.ts';
+import { createSeenIds } from './seen-ids.ts';
 
 const event = (id: string) =>
   JSON.stringify({
@@ -89,6 +90,25 @@ test('a list of events is so many lines, and those that are none are set aside o
     [1, 'not_an_event', '7'],
   );
   assert.equal(plan.counts.taken, 3);
+});
+
+test('what the stream has stored again under another number has no line, and its place is dealt with', () => {
+  const seen = createSeenIds();
+  const at = (seq: number, msgId: string) => ({ ...delivery(seq), msgId });
+  const kinds = (batch: Delivery[], from = 10) =>
+    planBatch(batch, { seq: from }, { ...json, seen }).entries.map(({ kind, seq }) => `${kind}${seq}`);
+  assert.deepEqual(kinds([at(11, 'a'), at(12, 'b'), at(13, 'a')]), ['e11', 'e12', 's13']);
+  assert.deepEqual(kinds([at(14, 'b'), at(15, 'c')], 13), ['s14', 'e15']);
+  // A batch that could not be written comes again with its own numbers.
+  assert.deepEqual(kinds([at(15, 'c')], 14), ['e15']);
+  assert.deepEqual(kinds([delivery(16), delivery(17)], 15), ['e16', 'e17']);
+});
+
+test('only so many ids are remembered, the newest', () => {
+  const seen = createSeenIds(2);
+  const ask = (seq: number, msgId: string) => seen.isRepeated({ seq, msgId });
+  assert.deepEqual([ask(1, 'a'), ask(2, 'b'), ask(3, 'c')], [false, false, false]);
+  assert.deepEqual([ask(4, 'c'), ask(5, 'b'), ask(6, 'a')], [true, true, false]);
 });
 
 test('an old number with a newer time is another message', () => {

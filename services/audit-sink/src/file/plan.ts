@@ -4,6 +4,7 @@ import type { DeadLetterReason } from '@colonnade/contracts';
 import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';
+import type { SeenIds } from './seen-ids.ts';
 
 /** Sequences that have not come, both ends included. */
 export type Hole = { from: number; to: number };
@@ -17,15 +18,13 @@ export type Plan = {
   counts: { taken: number; again: number; filtered: number };
 };
 
+export type PlanOptions = { format: LogFormat; filter?: EventFilter | undefined; seen?: SeenIds };
+
 /**
- * Goes through a batch in the order of the stream: skips what the file has, turns events into lines, sets aside what is no event,
+ * Goes through a batch in the order of the stream: skips what the file has, under the same or another sequence, turns events into lines, sets aside what is no event,
  * and stops at a hole.
  */
-export function planBatch(
-  batch: readonly Delivery[],
-  place: Pick<Place, 'seq'>,
-  options: { format: LogFormat; filter?: EventFilter | undefined },
-): Plan {
+export function planBatch(batch: readonly Delivery[], place: Pick<Place, 'seq'>, options: PlanOptions): Plan {
   const plan: Plan = {
     entries: [],
     poison: [],
@@ -43,17 +42,16 @@ export function planBatch(
       plan.hole = { from: at + 1, to: seq - 1 };
       break;
     }
-    plan.entries.push(entryOf(delivery, options, plan));
+    if (options.seen?.isRepeated(delivery) === true) {
+      plan.counts.again += 1;
+      plan.entries.push({ kind: 's', seq, storedAtNs: delivery.storedAtNs, lines: [] });
+    } else plan.entries.push(entryOf(delivery, options, plan));
     at = seq;
   }
   return plan;
 }
 
-function entryOf(
-  delivery: Delivery,
-  { format, filter }: { format: LogFormat; filter?: EventFilter | undefined },
-  plan: Plan,
-): Entry {
+function entryOf(delivery: Delivery, { format, filter }: PlanOptions, plan: Plan): Entry {
   const { seq, storedAtNs, payload } = delivery;
   const lines: Uint8Array[] = [];
   for (const [index, read] of readMessage(payload).entries()) {

@@ -7,6 +7,7 @@ import type { LogFormat } from './format.ts';
 import { gapEntry } from './open-log.ts';
 import type { Persister } from './persister.ts';
 import { findNewNumbering, type Hole, lostOf, type Plan, planBatch } from './plan.ts';
+import { createSeenIds } from './seen-ids.ts';
 import type { Writer } from './writer.ts';
 
 export type BatchTakerOptions = {
@@ -26,6 +27,7 @@ const HOLE_PATIENCE_MS = 4 * auditFileConsumer.ackWaitMs;
 /** Makes the function that brings one batch into the log and gives each message its verdict. */
 export function createBatchTaker(options: BatchTakerOptions, deps: Deps) {
   const { bus, bury, persister, events } = deps;
+  const seen = createSeenIds();
   let open: (Hole & { sinceMs: number }) | undefined;
   return async (
     writer: Writer,
@@ -33,7 +35,7 @@ export function createBatchTaker(options: BatchTakerOptions, deps: Deps) {
     signal: AbortSignal,
   ): Promise<readonly Verdict[]> => {
     await startOverIfNumberedAnew(writer, batch, options, deps, signal);
-    const plan = planBatch(batch, writer.place(), options);
+    const plan = planBatch(batch, writer.place(), { ...options, seen });
     await buryPoison(plan, bury, writer.place().stream);
     if (plan.entries.length > 0) await persister.persist(() => writer.append(plan.entries), signal);
     report(events, batch, plan);
