@@ -3,6 +3,7 @@ import { auditFind } from './commands/audit/find.ts';
 import { auditReplay } from './commands/audit/replay.ts';
 import { auditTail } from './commands/audit/tail.ts';
 import { auditVerify } from './commands/audit/verify.ts';
+import { changes } from './commands/changes.ts';
 import { collectionCreate } from './commands/collection/create.ts';
 import { collectionDelete } from './commands/collection/delete.ts';
 import { collectionGet } from './commands/collection/get.ts';
@@ -84,6 +85,7 @@ export const COMMANDS: readonly Command[] = [
   auditReplay,
   auditTail,
   auditVerify,
+  changes,
   collectionCreate,
   collectionDelete,
   collectionGet,
