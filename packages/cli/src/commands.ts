@@ -3,6 +3,7 @@ import { auditFind } from './commands/audit/find.ts';
 import { auditReplay } from './commands/audit/replay.ts';
 import { auditTail } from './commands/audit/tail.ts';
 import { auditVerify } from './commands/audit/verify.ts';
+import { busCreds } from './commands/bus/creds.ts';
 import { changes } from './commands/changes.ts';
 import { collectionCreate } from './commands/collection/create.ts';
 import { collectionDelete } from './commands/collection/delete.ts';
@@ -85,6 +86,7 @@ export const COMMANDS: readonly Command[] = [
   auditReplay,
   auditTail,
   auditVerify,
+  busCreds,
   changes,
   collectionCreate,
   collectionDelete,

@@ -95,7 +95,7 @@ export function environmentOf({ stack }: TestStack): Record<string, string> {
     COLONNADE_URL: stack.api.url,
     COLONNADE_TOKEN_FILE: path.join(stack.dir, 'secrets', 'admin-token'),
     COLONNADE_NATS_URL: stack.nats.url,
-    COLONNADE_NATS_PASSWORD_FILE: stack.secrets.busPasswordFiles.operator,
+    COLONNADE_NATS_NKEY_FILE: stack.secrets.busNkeyFiles.operator,
     COLONNADE_AUDIT_LOG: stack.auditLog,
   };
 }
