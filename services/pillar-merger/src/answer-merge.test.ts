@@ -42,6 +42,8 @@ function start() {
       },
     }),
   };
+  // One that is refused before anybody asks for it is nobody's fault.
+  stored.promise.catch(() => {});
   let isAnswered = false;
   const answer = answerMerge(request, deps, startCall(60_000));
   answer.then(

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type Call, ColonnadeError } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
@@ -36,9 +37,9 @@ export async function answerMerge(request: MergeRequest, deps: MergeDeps, call: 
   const { tokenId } = await deps.verifyToken(request.token, request.master);
   const { clock, plan } = await planOrRegister(request, tokenId, deps, call);
   const secrets = secretsOf(plan.merged);
-  // The KMS is asked first, so that its work and the stream's overlap.
+  // The KMS is asked first, and its request has left before the record is made: then all of that overlaps its work.
   const opening = openSecrets(secrets, request, deps.askKms, call);
-  const recorded = record.store({ clock, secrets: secrets.length });
+  const recorded = nextTurn().then(() => record.store({ clock, secrets: secrets.length }));
   // Whichever fails first must not leave the other's failure to nobody.
   recorded.catch(() => {});
   const opened = await opening;
