@@ -1,5 +1,5 @@
 import type { AuditSpan } from '@colonnade/audit';
-import type { Endpoint, GrantAct, ObjectRef } from '@colonnade/contracts';
+import { ColonnadeError, type Endpoint, type GrantAct, type ObjectRef } from '@colonnade/contracts';
 import type { Grants } from './grants.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
@@ -19,7 +19,7 @@ type Guarded = {
 export type GrantGuard = <T>(
   guarded: Guarded,
   record: (span: AuditSpan, work: () => Promise<T>) => Promise<T>,
-  work: () => Promise<T>,
+  work: (holder: { sub: string }) => Promise<T>,
 ) => Promise<T>;
 
 export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
@@ -37,7 +37,8 @@ export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
     });
     return record(span, async () => {
       if (refusal !== undefined) throw refusal;
-      return work();
+      if (holder === undefined) throw new ColonnadeError('internal', 'a grant without a holder');
+      return work(holder);
     });
   };
 }
