@@ -462,7 +462,7 @@ describe('the estate over HTTP', () => {
     const tooLarge = route(mergerExplain, async ({ omit_values, pillarenv, ...asked }) => {
       if (omit_values !== true)
         throw new ColonnadeError('too_large', 'the answer is too large for one message');
-      return { clock: 1, ...asked, pillarenv, keys };
+      return { clock: 1, ...asked, pillarenv, scopes: [], keys };
     });
     await merger.serve({ name: 'pillar-merger', version: '0.1.0', description: 'test' }, [tooLarge]);
     const answer = await world.admin.send('GET', '/explain?master=m1&minion_id=web-1');

@@ -24,9 +24,9 @@ export type WorkloadOpenDeps = {
  * opens nothing, nor does anybody while it is not known which tasks live.
  */
 export function openForWorkloadRoute({ keys, tokens, tasks, limit, trail, events }: WorkloadOpenDeps): Route {
-  const begin = (user: Parameters<Trail['begin']>[0]['user']) =>
-    trail.begin({ verb: 'open', endpoint: kmsOpenForWorkload, user, caller: 'pillar-api' });
   return route(kmsOpenForWorkload, async ({ token, items }, call) => {
+    const begin = (user: Parameters<Trail['begin']>[0]['user']) =>
+      trail.begin({ verb: 'open', endpoint: kmsOpenForWorkload, call, user, caller: 'pillar-api' });
     let identity: WorkloadIdentity;
     try {
       identity = await tokens.verify(token);

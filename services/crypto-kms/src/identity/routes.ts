@@ -54,9 +54,9 @@ export function workloadRoutes(deps: IdentityDeps): Route[] {
  * owner, so nobody gets what another user saved of a template.
  */
 function issueTaskRoute({ tokens, guard }: IdentityDeps): Route {
-  return route(kmsIssueTask, ({ grant, task, template }) => {
+  return route(kmsIssueTask, ({ grant, task, template }, call) => {
     const what = {
-      ...{ endpoint: kmsIssueTask, act: 'task.issue' as const, grant },
+      ...{ endpoint: kmsIssueTask, act: 'task.issue' as const, grant, call },
       resource: taskIdentityResource(task, template),
       objectRef: { resource: 'tasks', name: task, subresource: 'token' },
     };
@@ -66,10 +66,10 @@ function issueTaskRoute({ tokens, guard }: IdentityDeps): Route {
 
 /** The token it has is all a workload needs; a task that has ended gets no next one. */
 function renewRoute({ tokens, tasks, audiences, trail }: IdentityDeps): Route {
-  return route(kmsRenewWorkload, async ({ token, audience, algorithm, minion }) => {
+  return route(kmsRenewWorkload, async ({ token, audience, algorithm, minion }, call) => {
     const begin = (user: Parameters<Trail['begin']>[0]['user'], objectRef?: ObjectRef) =>
       trail.begin({
-        ...{ verb: 'renew', endpoint: kmsRenewWorkload, user, caller: 'pillar-api' },
+        ...{ verb: 'renew', endpoint: kmsRenewWorkload, call, user, caller: 'pillar-api' },
         ...(objectRef === undefined ? {} : { objectRef }),
       });
     let identity: WorkloadIdentity;
@@ -100,11 +100,11 @@ function minionOf(workload: Workload, minion: string): Workload {
 }
 
 function makeEnrolmentRoute({ enrolments, guard }: IdentityDeps): Route {
-  return route(kmsMakeEnrolment, ({ grant, workload, sid, lifetime_s }) => {
+  return route(kmsMakeEnrolment, ({ grant, workload, sid, lifetime_s }, call) => {
     if (workload.kind !== 'master' && workload.kind !== 'service')
       throw new ColonnadeError('bad_request', 'only masters and services enrol', { field: 'workload' });
     const what = {
-      ...{ endpoint: kmsMakeEnrolment, act: 'enrolment.make' as const, grant },
+      ...{ endpoint: kmsMakeEnrolment, act: 'enrolment.make' as const, grant, call },
       resource: enrolmentResource(workload, sid),
       objectRef: { ...refOf(workload), subresource: 'enrolments' },
     };
@@ -113,9 +113,9 @@ function makeEnrolmentRoute({ enrolments, guard }: IdentityDeps): Route {
 }
 
 function enrolRoute({ tokens, enrolments, revocations, trail }: IdentityDeps): Route {
-  return route(kmsEnrol, async ({ token }) => {
+  return route(kmsEnrol, async ({ token }, call) => {
     const begin = (user: Parameters<Trail['begin']>[0]['user']) =>
-      trail.begin({ verb: 'enrol', endpoint: kmsEnrol, user, caller: 'pillar-api' });
+      trail.begin({ verb: 'enrol', endpoint: kmsEnrol, call, user, caller: 'pillar-api' });
     let used: { workload: Workload; sid: string };
     try {
       used = await enrolments.use(token);

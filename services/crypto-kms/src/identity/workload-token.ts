@@ -22,8 +22,6 @@ export type IssueOptions = {
   /** For Colonnade itself unless given. */
   audience?: string | undefined;
   algorithm?: WorkloadAlgorithm | undefined;
-  /** No later than this, seconds since the epoch. */
-  notAfterS?: number | undefined;
 };
 
 export type WorkloadTokens = {
@@ -53,9 +51,9 @@ export function createWorkloadTokens(parts: {
   return {
     issuer,
     async issue(workload, options = {}) {
-      const { sid, audience, algorithm = 'EdDSA', notAfterS } = options;
+      const { sid, audience, algorithm = 'EdDSA' } = options;
       const now = nowS();
-      const exp = Math.min(now + WORKLOAD_LIFETIME_S, notAfterS ?? Number.POSITIVE_INFINITY);
+      const exp = now + WORKLOAD_LIFETIME_S;
       const { alg, kid, privateKey } = await keys.signer(algorithm);
       const jti = randomUUID();
       const token = await new SignJWT({ colonnade: workload, ...(sid === undefined ? {} : { sid }) })
