@@ -184,7 +184,9 @@ function registerRoute(app: FastifyInstance, route: Route): void {
     config: { permission, scope, audit, accepts },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
-      return route.run(request, reply, request.principal, request.call);
+      const { call, audit } = request;
+      const recorded = audit === undefined ? call : { ...call, auditID: audit.auditID };
+      return route.run(request, reply, request.principal, recorded);
     },
   });
 }

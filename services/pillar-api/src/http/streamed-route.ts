@@ -42,8 +42,8 @@ export function defineStreamedRoute<Q extends z.ZodType, R extends z.ZodType>(
   const { method, url, permission, scope, accepts } = spec;
   return {
     ...{ method, url, permission, scope, accepts },
-    // What an import says of values is no record of the estate: events and versions are.
-    audit: {},
+    // An import changes the estate, an export carries what is sealed: on record whatever the policy says, without bodies.
+    audit: { floor: true },
     docs: {
       ...{ query: spec.query, body: zNothing, response: spec.response, idempotency: 'ignored' },
       mediaType: 'application/json',
