@@ -494,5 +494,16 @@ describe('the estate over HTTP', () => {
     assert.equal((await head('/masters', 'x')).status, 401);
     const wrong = await world.admin.send('PATCH', '/masters');
     assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, POST']);
+    for (const [method, path, status] of [
+      ['QUERY', '/import', 405],
+      ['PATCH', '/masters', 405],
+      ['POST', '/nowhere', 404],
+    ] as const) {
+      for (const type of ['application/yaml', 'text/csv']) {
+        const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': type };
+        const answer = await fetch(new URL(path, world.api.url), { method, headers, body: 'a: 1' });
+        assert.equal(answer.status, status, `${method} ${path} ${type}`);
+      }
+    }
   });
 });

@@ -71,6 +71,13 @@ export const OPERATE_STEPS: readonly Step[] = [
     reads: true,
   },
   {
+    command: 'audit dead',
+    args: () => [],
+    shows: /webhook {2}refused_by_webhook {2}HTTP 422 {2}seq 7 {2}poison-1/,
+    reads: true,
+    json: 'lines',
+  },
+  {
     command: 'audit replay',
     args: (m) => ['--verb', 'create', '--webhook-config', m.kept.webhook ?? '', '--qps', '1000'],
     shows: /sent +[1-9]/,

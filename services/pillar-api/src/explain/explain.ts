@@ -35,7 +35,7 @@ const READ_AT_ONCE = 20;
 export async function explainNow(deps: Deps, asked: Asked, suppose: Suppose): Promise<Explained> {
   const { store } = deps;
   const changes = await suppose((...place) => store.findPillar(...place));
-  const answer = await askMerger(deps, { ...asked, changes: changes.map(withoutValue) });
+  const answer = await askMerger(deps, { ...asked, ...withoutValues(changes) });
   return { ...answer, keys: answer.keys.map((key) => showKey(key, key.value, changes, asked)) };
 }
 
@@ -60,7 +60,7 @@ export async function explainPast(
   for (const scope of scopes) held.set(scope, await past.scope(scope));
   const answer = await askMerger(deps, {
     ...asked,
-    changes: changes.map(withoutValue),
+    ...withoutValues(changes),
     past: [...held].map(([pillarenv, marks]) => ({ pillarenv, pillars: marks.map(withoutVersion) })),
   });
   const marks = new Map([...held.values()].flat().map((mark) => [mark.pid, mark]));
@@ -84,8 +84,8 @@ async function askMerger({ bus, call }: Deps, asked: Asked) {
   });
 }
 
-function withoutValue({ value: _, ...change }: SupposedChange) {
-  return change;
+function withoutValues(changes: readonly SupposedChange[]): Pick<Asked, 'changes'> {
+  return changes.length === 0 ? {} : { changes: changes.map(({ value: _, ...change }) => change) };
 }
 
 function withoutVersion({ pid, tgtType, tgtId, name, isSecret }: VersionMark) {
