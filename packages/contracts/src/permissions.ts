@@ -41,12 +41,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   estateListTouched,
 ];
 
-/** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
+/**
+ * Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else.
+ * tls-rotator is not among them: it runs beside a cluster, where there may be no NATS to reach.
+ */
 export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-api',
   'pillar-merger',
   'crypto-kms',
   'hook-runner',
+  'audit-sink',
 ]);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */

@@ -36,7 +36,7 @@ export const OPERATE_STEPS: readonly Step[] = [
   {
     command: 'status',
     args: () => [],
-    shows: /pillar-api +0\.1\.0[\s\S]*AUDIT[\s\S]*AUDIT\/file +\d+/,
+    shows: /audit-sink +0\.1\.0[\s\S]*pillar-api +0\.1\.0[\s\S]*AUDIT[\s\S]*AUDIT\/file +\d+/,
     reads: true,
   },
   {
