@@ -9,7 +9,10 @@ import {
 import { jetstreamManager } from '@nats-io/jetstream';
 import { Svcm } from '@nats-io/services';
 import type { NatsConnection, QueuedIterator } from '@nats-io/transport-node';
+import type { Bus } from './bus.ts';
 import { type BusOptions, openConnection } from './connect.ts';
+import { request } from './request.ts';
+import { createAnswerKeys } from './sealed-answer.ts';
 import { fromNatsError } from './wire-error.ts';
 
 /** One process of a NATS micro service, as PING, INFO and STATS tell it. */
@@ -51,6 +54,8 @@ export type Inspector = AsyncDisposable & {
   streams(): Promise<StreamFill[]>;
   consumers(): Promise<ConsumerLag[]>;
   anchors(): Promise<AuditAnchor[]>;
+  /** Asks an endpoint that the operator may ask. @throws ColonnadeError as `request` of a bus */
+  ask: Bus['request'];
 };
 
 /** Services answer within this; who is slower is not seen. */
@@ -66,6 +71,7 @@ export async function connectInspector(options: Omit<BusOptions, 'user'>): Promi
     streams: () => listStreams(connection),
     consumers: () => listConsumers(connection),
     anchors: () => readAnchors(connection),
+    ask: (endpoint, message, call) => request(connection, endpoint, message, call, createAnswerKeys()),
     [Symbol.asyncDispose]: () => connection.close(),
   };
 }

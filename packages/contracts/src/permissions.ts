@@ -12,7 +12,7 @@ import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerCompile, mergerExplain } from './merger.ts';
-import { TLS_EVENTS_SUBJECTS } from './tls.ts';
+import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -36,6 +36,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   hooksGenerate,
   mergerCompile,
   estateListTouched,
+  tlsStatus,
+  tlsPlan,
 ];
 
 /** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
@@ -44,7 +46,12 @@ export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-merger',
   'crypto-kms',
   'hook-runner',
+  'tls-rotator',
+  'audit-sink',
 ]);
+
+/** Of these, the ones that not every installation has: only where there is a Kubernetes cluster to rotate for. */
+export const OPTIONAL_SERVICES: ReadonlySet<BusUser> = new Set(['tls-rotator']);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };
