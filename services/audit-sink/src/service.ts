@@ -24,6 +24,12 @@ export type AuditSink = Running & { url: string; ingestUrl: string | undefined }
 export type AuditSinkDeps = { logger: Logger };
 
 const MEGABYTE = 1024 * 1024;
+/** It takes no requests: as a micro service it can be asked whether it is there. */
+const SERVICE = {
+  name: 'audit-sink',
+  version: '0.1.0',
+  description: 'Writes the audit stream into a file and to a webhook.',
+} as const;
 
 /**
  * Starts the sink: each backend reads the audit stream through its own durable consumer.
@@ -68,6 +74,7 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   health.addCheck('nats', () => {
     if (!bus.isConnected()) throw new Error('the bus is not connected');
   });
+  started.use(await bus.serve(SERVICE, []));
   for (const name of union.names) health.addCheck(name, () => union.check(name));
   health.addCheck('stream', () => backlog.check());
   started.defer(() => health.setDraining());
