@@ -47,7 +47,7 @@ export type NodesOptions = {
   /** More flags of every kube-apiserver. */
   flags?: (given: string) => readonly string[];
   /** Files below /etc/kubernetes/pki of every node. */
-  pki?: Readonly<Record<string, string>>;
+  pki?: Readonly<Record<string, string>> | ((given: string) => Readonly<Record<string, string>>);
   graceSeconds?: number;
 };
 
@@ -74,7 +74,8 @@ export async function startNodes(options: NodesOptions = {}): Promise<TestNodes>
     const dir = path.join(temp.path, `node-${number}`);
     const hostKeys = await makeNodeFiles(dir, shared.authorizedKey);
     const address = network.address(number);
-    await copyPki(dir, shared, { name: `node-${number}`, address, more: pki });
+    const more = typeof pki === 'function' ? pki(given) : pki;
+    await copyPki(dir, shared, { name: `node-${number}`, address, more });
     const command = [programs.apiserver, ...apiserverFlags(etcd, address), ...flags(given)];
     await writeManifest(path.join(dir, 'etc', 'kubernetes', 'manifests'), command, graceSeconds);
     const node = createNode({
