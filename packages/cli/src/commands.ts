@@ -71,6 +71,8 @@ import { templateDelete } from './commands/template/delete.ts';
 import { templateGet } from './commands/template/get.ts';
 import { templateList } from './commands/template/list.ts';
 import { templateSet } from './commands/template/set.ts';
+import { tlsPlanCommand } from './commands/tls/plan.ts';
+import { tlsStatusCommand } from './commands/tls/status.ts';
 import { tokenCreate } from './commands/token/create.ts';
 import { tokenDelete } from './commands/token/delete.ts';
 import { tokenList } from './commands/token/list.ts';
@@ -152,6 +154,8 @@ export const COMMANDS: readonly Command[] = [
   templateGet,
   templateList,
   templateSet,
+  tlsPlanCommand,
+  tlsStatusCommand,
   tokenCreate,
   tokenDelete,
   tokenList,
