@@ -11,6 +11,7 @@ import { Svcm } from '@nats-io/services';
 import type { NatsConnection, QueuedIterator } from '@nats-io/transport-node';
 import type { Bus } from './bus.ts';
 import { type BusOptions, openConnection } from './connect.ts';
+import { isNotFound } from './not-found.ts';
 import { request } from './request.ts';
 import { createAnswerKeys } from './sealed-answer.ts';
 import { fromNatsError } from './wire-error.ts';
@@ -135,7 +136,7 @@ async function listConsumers(connection: NatsConnection): Promise<ConsumerLag[]>
 /** "Not found" is an answer; that the bus does not carry the question is none. */
 function whenMissing(what: string): (thrown: unknown) => undefined {
   return (thrown) => {
-    if (thrown instanceof Error && /not found/u.test(thrown.message)) return undefined;
+    if (isNotFound(thrown)) return undefined;
     throw fromNatsError(thrown, what);
   };
 }

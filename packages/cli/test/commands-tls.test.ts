@@ -16,7 +16,7 @@ import { skipWithout } from '../../../test/support/servers.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { TLS_STEPS } from './steps/tls.ts';
-import { bundledCli, type Cli, createMemory, type Memory, MODES, privateFile, runStep } from './support.ts';
+import { bundledCli, type Cli, privateFile, testSteps } from './support.ts';
 
 const skip = skipWithoutKube() || (await skipWithout('nats'));
 
@@ -42,7 +42,7 @@ describe('commands that ask tls-rotator', { skip }, () => {
     rotator = owned.use(
       await startRotator(await restrictedKubeconfig(kube, dir.path), {
         NATS_URL: bus.nats.url,
-        NATS_PASSWORD: bus.passwordOf('tls-rotator'),
+        NATS_NKEY_SEED: bus.nkeySeedOf('tls-rotator'),
       }),
     );
     const spec = { sourceSecretRef: { namespace: 'ingress', name: 'ingress-tls' }, createIfMissing: true };
@@ -57,7 +57,7 @@ describe('commands that ask tls-rotator', { skip }, () => {
       });
     cli = owned.use(await bundledCli());
     cli.env.COLONNADE_NATS_URL = bus.nats.url;
-    cli.env.COLONNADE_NATS_PASSWORD_FILE = await privateFile(cli.dir, 'operator', bus.passwordOf('operator'));
+    cli.env.COLONNADE_NATS_NKEY_FILE = await privateFile(cli.dir, 'operator', bus.nkeySeedOf('operator'));
     await waitFor(
       'the rotator on the bus',
       async () => (await cli.pipe(['tls', 'status', 'common'])).code === 0,
@@ -65,16 +65,7 @@ describe('commands that ask tls-rotator', { skip }, () => {
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-      });
-      for (const step of TLS_STEPS)
-        test(`${step.command} ${step.args({} as Memory).join(' ')}`, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, TLS_STEPS);
 
   test('plan has written nothing', async () => {
     assert.equal(await cluster.textsOf('bare'), undefined);

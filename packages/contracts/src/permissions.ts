@@ -12,7 +12,9 @@ import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerCompile, mergerExplain } from './merger.ts';
+import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
 import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
+import { WORKLOAD_ENDPOINTS } from './workload.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -30,6 +32,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsListKeys,
   kms.kmsRotateKey,
   kms.kmsJwks,
+  ...WORKLOAD_ENDPOINTS,
   mergerExplain,
   estateRegisterMinion,
   hooksRun,
@@ -76,13 +79,23 @@ export const STREAMS: readonly string[] = [
   AUDIT_STREAM,
   AUDIT_DEAD_STREAM,
   AUDIT_ANCHOR_STREAM,
+  TASK_STATES_STREAM,
 ];
+
+/** Reads entries of a stream one by one or many at once, without a consumer, which could deliver to any subject. */
+function readEntries(stream: string): string {
+  return `$JS.API.DIRECT.GET.${stream}`;
+}
 
 /** What a user publishes beside its requests and replies. */
 const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
-  'pillar-api': [EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+  'pillar-api': [
+    ...[EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+    // Which tasks live: it alone writes that, and reads it to take back what a process before it left.
+    ...[TASK_STATES_SUBJECTS, readEntries(TASK_STATES_STREAM)],
+  ],
   'pillar-merger': [auditSubject('pillar-merger')],
-  'crypto-kms': [auditSubject('crypto-kms')],
+  'crypto-kms': [auditSubject('crypto-kms'), readEntries(TASK_STATES_STREAM)],
   'audit-sink': [
     auditSubject('audit-sink'),
     auditDeadSubject('file'),

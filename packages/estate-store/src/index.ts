@@ -13,5 +13,5 @@ export * from './port-bulk.ts';
 export type * from './port-history.ts';
 export type * from './port-inventories.ts';
 export * from './port-tasks.ts';
-export { isEndState } from './rules/task.ts';
+export { checkNextState, isEndState } from './rules/task.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';
