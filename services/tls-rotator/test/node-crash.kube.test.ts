@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { ColonnadeError } from '@colonnade/contracts';
 import { skipWithoutKube } from '../../../test/support/kube/find-kube.ts';
@@ -142,44 +142,43 @@ describe('a node whose rotator dies', {
     assert.equal(await present(), 'dropped\n');
   });
 
-  for (const [verb, sync] of [
-    ['begin', 2],
-    ['write', 2],
-    ['park', 3],
-    ['unpark', 1],
-    ['finish', 4],
-  ] as const) {
-    test(`loses nothing when sshd drops while it is in the middle of ${verb}`, async () => {
-      const hold = '/etc/kubernetes/hold';
-      // Every change ends in a sync: the one asked for waits there until we let it go.
-      const script = `#!/bin/sh
-case "$(tr '\\0' '\\n' </proc/$PPID/cmdline | grep -c -x ${verb})" in 0) ;; *)
-  n=$(($(cat ${hold}.count 2>/dev/null || echo 0) + 1)); echo $n >${hold}.count
-  if [ $n -eq ${sync} ]; then while [ -e ${hold} ]; do sleep 0.1; done; fi ;;
-esac
+  describe('loses nothing when sshd drops while it is in the middle of', () => {
+    const hold = '/etc/kubernetes/hold';
+    // Every change ends in a sync. The one that is asked for waits until we let it go.
+    const script = `#!/bin/sh
+read -r verb count <${hold} 2>/dev/null || count=0
+if [ $count -gt 0 ] && tr '\\0' '\\n' </proc/$PPID/cmdline | grep -q -x "$verb"; then
+  echo "$verb $((count - 1))" >${hold}
+  if [ $count -eq 1 ]; then while [ -e ${hold} ]; do sleep 0.1; done; fi
+fi
 exec /etc/kubernetes/real-sync "$@"
 `;
-      await node.exec(
-        'sh',
-        '-c',
-        `cp /usr/bin/sync /etc/kubernetes/real-sync; touch ${hold}; rm -f ${hold}.count`,
-      );
+    before(async () => {
+      await node.exec('cp', '/usr/bin/sync', '/etc/kubernetes/real-sync');
       await writeFile(node.file('etc/kubernetes/slow-sync'), script, { mode: 0o755 });
       await node.exec('mount', '--bind', '/etc/kubernetes/slow-sync', '/usr/bin/sync');
-      const bundle = `dropped in ${verb}\n`;
-      const running = drive(bundle);
-      const isHeld = async () =>
-        (await node.exec('cat', `${hold}.count`).catch(() => '0')).trim() === String(sync);
-      await waitFor(`${verb} to be held`, isHeld, LIMIT);
-      await node.exec('pkill', '-f', 'sshd: root@notty');
-      assert.notEqual((await running).end, 'done');
-      await node.exec('rm', '-f', hold);
-      await node.exec('umount', '/usr/bin/sync');
-      assert.deepEqual(await drive(bundle), { end: 'done' });
-      assert.equal(await present(), bundle);
-      assert.equal((await session.look(access)).processes.length, 1);
     });
-  }
+
+    for (const [verb, sync] of [
+      ['write', 2],
+      ['park', 3],
+      ['unpark', 1],
+    ] as const) {
+      test(verb, async () => {
+        await writeFile(node.file(hold), `${verb} ${sync}\n`);
+        const bundle = `dropped in ${verb}\n`;
+        const running = drive(bundle);
+        const isHeld = async () => (await readFile(node.file(hold), 'utf8')).trim() === `${verb} 0`;
+        await waitFor(`${verb} to be held`, isHeld, LIMIT);
+        await node.exec('pkill', '-f', 'sshd: root@notty');
+        assert.notEqual((await running).end, 'done');
+        await rm(node.file(hold));
+        assert.deepEqual(await drive(bundle), { end: 'done' });
+        assert.equal(await present(), bundle);
+        assert.equal((await session.look(access)).processes.length, 1);
+      });
+    }
+  });
 
   test('keeps owner and mode of the file, and makes no part of it on a full disk', async () => {
     await node.exec('chown', '4242:4242', CA);
