@@ -43,7 +43,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   tlsPlan,
 ];
 
-/** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
+/** Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else. */
 export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-api',
   'pillar-merger',
@@ -116,6 +116,8 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     // How far each reader is behind; that gives no right to read.
     ...CONSUMERS.map(({ stream, durable }) => `$JS.API.CONSUMER.INFO.${stream}.${durable}`),
     `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
+    // What no backend could take has to be read by somebody: records, in which secrets are masked.
+    `$JS.API.DIRECT.GET.${AUDIT_DEAD_STREAM}`,
   ],
   provisioner: [
     ...STREAMS.flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),

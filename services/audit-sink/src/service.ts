@@ -23,13 +23,12 @@ export type AuditSink = Running & { url: string; ingestUrl: string | undefined }
 
 export type AuditSinkDeps = { logger: Logger };
 
-const MEGABYTE = 1024 * 1024;
-/** It takes no requests: as a micro service it can be asked whether it is there. */
 const SERVICE = {
   name: 'audit-sink',
   version: '0.1.0',
-  description: 'Writes the audit stream into a file and to a webhook.',
+  description: 'Writes the audit stream into a log, and sends it to a webhook.',
 } as const;
+const MEGABYTE = 1024 * 1024;
 
 /**
  * Starts the sink: each backend reads the audit stream through its own durable consumer.
@@ -41,6 +40,8 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   const events = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
   const bus = started.use(await connectService('audit-sink', config, logger));
+  // It serves nothing there, but says that it is here.
+  started.use(await bus.serve(SERVICE, []));
   const health = createHealth();
   const { opsHost: host, opsPort: port } = config;
   const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
@@ -76,7 +77,6 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   health.addCheck('nats', () => {
     if (!bus.isConnected()) throw new Error('the bus is not connected');
   });
-  started.use(await bus.serve(SERVICE, []));
   for (const name of union.names) health.addCheck(name, () => union.check(name));
   health.addCheck('stream', () => backlog.check());
   started.defer(() => health.setDraining());
