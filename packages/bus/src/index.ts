@@ -8,6 +8,7 @@ export {
   connectInspector,
   type Inspector,
   type ServiceInstance,
+  type StoredDeadLetter,
   type StreamFill,
 } from './inspect.ts';
 export type { BusLogger } from './logger.ts';

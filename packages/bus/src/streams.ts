@@ -104,7 +104,12 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
       // A record stays until it is where it belongs, however long that takes; said so that an older limit goes.
       max_age: 0,
     },
-    { name: AUDIT_DEAD_STREAM, subjects: [AUDIT_DEAD_SUBJECTS], max_bytes: maxDeadBytes },
+    {
+      name: AUDIT_DEAD_STREAM,
+      subjects: [AUDIT_DEAD_SUBJECTS],
+      max_bytes: maxDeadBytes,
+      allow_direct: true,
+    },
     {
       name: AUDIT_ANCHOR_STREAM,
       subjects: [AUDIT_ANCHOR_SUBJECTS],

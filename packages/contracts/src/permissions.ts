@@ -41,12 +41,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   estateListTouched,
 ];
 
-/** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
+/**
+ * Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else.
+ * tls-rotator is not among them: it runs beside a cluster, where there may be no NATS to reach.
+ */
 export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-api',
   'pillar-merger',
   'crypto-kms',
   'hook-runner',
+  'audit-sink',
 ]);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
@@ -109,6 +113,8 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     // How far each reader is behind; that gives no right to read.
     ...CONSUMERS.map(({ stream, durable }) => `$JS.API.CONSUMER.INFO.${stream}.${durable}`),
     `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
+    // What no backend could take has to be read by somebody: records, in which secrets are masked.
+    `$JS.API.DIRECT.GET.${AUDIT_DEAD_STREAM}`,
   ],
   provisioner: [
     ...STREAMS.flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),
