@@ -24,6 +24,7 @@ import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
 import { masterCreate } from './commands/master/create.ts';
 import { masterDelete } from './commands/master/delete.ts';
+import { masterEnrol } from './commands/master/enrol.ts';
 import { masterGet } from './commands/master/get.ts';
 import { masterList } from './commands/master/list.ts';
 import { masterSet } from './commands/master/set.ts';
@@ -68,6 +69,7 @@ import { taskDelete } from './commands/task/delete.ts';
 import { taskGet } from './commands/task/get.ts';
 import { taskList } from './commands/task/list.ts';
 import { taskState } from './commands/task/state.ts';
+import { taskToken } from './commands/task/token.ts';
 import { templateCreate } from './commands/template/create.ts';
 import { templateDefaults } from './commands/template/defaults.ts';
 import { templateDelete } from './commands/template/delete.ts';
@@ -110,6 +112,7 @@ export const COMMANDS: readonly Command[] = [
   logout,
   masterCreate,
   masterDelete,
+  masterEnrol,
   masterGet,
   masterList,
   masterSet,
@@ -154,6 +157,7 @@ export const COMMANDS: readonly Command[] = [
   taskGet,
   taskList,
   taskState,
+  taskToken,
   templateCreate,
   templateDefaults,
   templateDelete,
