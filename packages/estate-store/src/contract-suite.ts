@@ -7,6 +7,7 @@ import { testHistory } from './contract/history.ts';
 import { testIdempotency } from './contract/idempotency.ts';
 import { testImports } from './contract/imports.ts';
 import { testInventories } from './contract/inventories.ts';
+import { testKeyUse } from './contract/key-use.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -40,6 +41,7 @@ export function runEstateContract(
     testFleet(create);
     testTasks(create);
     testInventories(create);
+    testKeyUse(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);
