@@ -33,12 +33,15 @@ export const GRANT_ACTS = [
   'reader.put',
   'reader.delete',
   'key.rotate',
+  'key.min-version',
+  'key.destroy',
+  'key.undestroy',
 ] as const;
 export type GrantAct = (typeof GRANT_ACTS)[number];
 /**
  * Claims of a grant: an HS256 JWT, `kid` = id of the user's API token, key = deriveGrantKey(token). `res` names the one
- * thing it is good for: the data AAD (reveal), `resealResource` (reseal), the master id, the jti, or the token id. Used
- * once (jti).
+ * thing it is good for: the data AAD (reveal), `resealResource` (reseal), the master id, the jti, the token id, the key (rotate),
+ * or `keyVersionResource`. Used once (jti).
  */
 export const zGrantClaims = z.object({
   aud: z.literal(GRANT_AUDIENCE),
@@ -107,6 +110,25 @@ export const kmsCheck = defineEndpoint({
   response: z.strictObject({ items: z.array(itemResult(z.strictObject({}))) }),
 });
 
+/** How a DEK is wrapped: the part of `$enc` that a change of the KEK changes. */
+const zWrapping = z.strictObject({
+  kid: z.string().min(1).max(128),
+  dek_wrap_nonce_b64: z.string().max(32),
+  dek_wrapped_b64: z.string().max(128),
+});
+
+/**
+ * Wraps the DEKs of kept values under the key that seals now. Neither the values nor their places change, so it needs no
+ * grant; the values stay where they are.
+ */
+export const kmsRewrap = defineEndpoint({
+  subject: subjectOf('kms', 'rewrap.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ items: batchOf(zWrapping.extend({ context: zItemContext })) }),
+  response: z.strictObject({ items: z.array(itemResult(zWrapping)) }),
+});
+
 /** A merge: everything under one master's token, for one minion. */
 export const kmsOpenForMerger = defineEndpoint({
   subject: subjectOf('kms', 'open.merger'),
@@ -165,6 +187,11 @@ export const zKeyVersion = z.strictObject({
   state: z.enum(KEY_STATES),
   created_at_ms: int({ min: 0 }),
   active_from_ms: int({ min: 0 }),
+  /** When it was given up, and when it is gone for good; null: it is kept. */
+  destroyed_at_ms: int({ min: 0 }).nullable(),
+  erase_after_ms: int({ min: 0 }).nullable(),
+  /** At most so many encryptions were done with it; with random nonces a key should do 2^32 at most. */
+  encryptions: int({ min: 0 }),
 });
 
 /** The keyring; empty where the KMS has none. */
@@ -174,7 +201,14 @@ export const kmsListKeys = defineEndpoint({
   callers: ['pillar-api', 'operator'],
   request: z.strictObject({}),
   response: z.strictObject({
-    keys: z.array(z.strictObject({ name: z.string(), versions: z.array(zKeyVersion) })),
+    keys: z.array(
+      z.strictObject({
+        name: z.string(),
+        /** Older versions open nothing. */
+        min_version: int({ min: 1 }),
+        versions: z.array(zKeyVersion),
+      }),
+    ),
   }),
 });
 
@@ -184,6 +218,39 @@ export const kmsRotateKey = defineEndpoint({
   server: 'crypto-kms',
   callers: ['pillar-api'],
   request: z.strictObject({ grant: zGrant, name: z.string().min(1).max(48) }),
+  response: z.strictObject({ version: zKeyVersion }),
+});
+
+const zOneVersion = z.strictObject({
+  grant: zGrant,
+  name: z.string().min(1).max(48),
+  version: int({ min: 1, max: 999_999 }),
+});
+
+/** Bars older versions of a key from opening, or lets them open again; with an admin's grant for this key and version. */
+export const kmsSetMinVersion = defineEndpoint({
+  subject: subjectOf('kms', 'keys-min-version.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: zOneVersion,
+  response: z.strictObject({}),
+});
+
+/** Gives a barred version up: it is gone for good a while later. With an admin's grant for this key and version. */
+export const kmsDestroyKey = defineEndpoint({
+  subject: subjectOf('kms', 'keys-destroy.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: zOneVersion,
+  response: z.strictObject({ version: zKeyVersion }),
+});
+
+/** Takes that back, as long as it is not gone. */
+export const kmsUndestroyKey = defineEndpoint({
+  subject: subjectOf('kms', 'keys-undestroy.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: zOneVersion,
   response: z.strictObject({ version: zKeyVersion }),
 });
 

@@ -59,6 +59,14 @@ export const kmsSettings = {
     help: 'how long a new key is known to every replica before it seals, seconds',
     default: '60',
   }),
+  keyUndoS: setting('KMS_KEY_UNDO_S', zSeconds, {
+    help: 'how long a destroyed key can be taken back, seconds; then it is gone',
+    default: '604800',
+  }),
+  keyWarnEncryptions: setting('KMS_KEY_WARN_ENCRYPTIONS', zCount, {
+    help: 'encryptions of the key that seals after which the log warns; rotate it well before 2^32',
+    default: '1000000000',
+  }),
   stateDir: setting('KMS_STATE_DIR', zPath, {
     help: 'folder of the keyring, the identity key, revocations and readers; made with mode 0700; shared by all replicas',
   }),

@@ -32,6 +32,9 @@ const RIGHT_OF: Readonly<Record<GrantAct, (typeof READER_RIGHTS)[number]>> = {
   'reader.put': 'admin',
   'reader.delete': 'admin',
   'key.rotate': 'admin',
+  'key.min-version': 'admin',
+  'key.destroy': 'admin',
+  'key.undestroy': 'admin',
 };
 
 /** Seconds by which clocks of two hosts may differ. */
