@@ -21,6 +21,8 @@ export type RewrapProgress = {
   /** Values that were rewrapped, and those that do not open in their place, in this run. */
   rewrapped: number;
   failed: number;
+  /** Values under older versions when it began, or when it ended. */
+  left: number;
 };
 
 export interface KeyReads {

@@ -6,6 +6,7 @@ import {
   type Endpoint,
   kmsCheck,
   kmsDeleteReader,
+  kmsDestroyKey,
   kmsIssueMaster,
   kmsJwks,
   kmsListKeys,
@@ -14,8 +15,11 @@ import {
   kmsPutReader,
   kmsReseal,
   kmsRevokeIdentity,
+  kmsRewrap,
   kmsRotateKey,
   kmsSeal,
+  kmsSetMinVersion,
+  kmsUndestroyKey,
   kmsVerifyForApi,
   type OpenContext,
   type PillarContext,
@@ -78,6 +82,15 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     },
     async rotateKey(grant: string, name: string, call: Call) {
       return (await ask(kmsRotateKey, { grant, name }, call)).version;
+    },
+    rewrap: (message: z.output<typeof kmsRewrap.request>, call: Call) => ask(kmsRewrap, message, call),
+    setMinVersion: (message: z.output<typeof kmsSetMinVersion.request>, call: Call) =>
+      ask(kmsSetMinVersion, message, call),
+    async destroyKey(message: z.output<typeof kmsDestroyKey.request>, call: Call) {
+      return (await ask(kmsDestroyKey, message, call)).version;
+    },
+    async undestroyKey(message: z.output<typeof kmsUndestroyKey.request>, call: Call) {
+      return (await ask(kmsUndestroyKey, message, call)).version;
     },
     async jwks(call: Call) {
       return (await ask(kmsJwks, {}, call)).keys;

@@ -198,7 +198,7 @@ export function testKeyUse(create: h.CreateHarness): void {
     await using harness = await create();
     const times = { startedAtMs: h.NOW_MS, updatedAtMs: h.NOW_MS + 1, finishedAtMs: undefined };
     const progress: RewrapProgress = {
-      ...{ key: 'pillars', kid: 'k2', by: 'ada', rewrapped: 3, failed: 1, ...times },
+      ...{ key: 'pillars', kid: 'k2', by: 'ada', rewrapped: 3, failed: 1, left: 1, ...times },
     };
     {
       await using store = await harness.openStore();

@@ -6,6 +6,7 @@ import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
+import type { Rewrap } from '../rewrap/worker.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
@@ -51,6 +52,7 @@ export function allRoutes(parts: {
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
   retention: HistoryRetention;
+  rewrap: Rewrap;
   oidc: Oidc | undefined;
   changes: Changes;
   rates: RateSettings;
@@ -59,7 +61,7 @@ export function allRoutes(parts: {
   requestBudgetMs: number;
   lifecycle: Lifecycle;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, retention, oidc, rates, changes } = parts;
+  const { estate, kms, bus, idempotency, retention, rewrap, oidc, rates, changes } = parts;
   const { requestBudgetMs, schemas, lifecycle } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
@@ -91,7 +93,7 @@ export function allRoutes(parts: {
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
-    ...keyRoutes(kms),
+    ...keyRoutes({ kms, estate, rewrap }),
     changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),
