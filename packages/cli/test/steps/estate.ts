@@ -102,8 +102,9 @@ export const ESTATE_STEPS: readonly Step[] = [
     types: YES,
     code: 5,
     shows: /may still open|is active/,
+    json: 'none',
   },
-  { command: 'key undestroy', args: () => ['pillars', '1'], code: 5, shows: /not destroyed/ },
+  { command: 'key undestroy', args: () => ['pillars', '1'], code: 5, shows: /not destroyed/, json: 'none' },
   { command: 'revocation list', args: () => [], shows: /USER[\s\S]*-eve/, reads: true },
   {
     command: 'revocation delete',
