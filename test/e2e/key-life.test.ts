@@ -42,7 +42,7 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
         ...{ name, portVariable: 'OPS_PORT', logFile: path.join(dir, 'logs', 'crypto-kms-2.log') },
         env: {
           ...KMS_ENV,
-          ...{ NATS_URL: nats.url, NATS_PASSWORD_FILE: secrets.busPasswordFiles[name] ?? '' },
+          ...{ NATS_URL: nats.url, NATS_NKEY_SEED_FILE: secrets.busNkeyFiles[name] },
           ...{ KMS_STATE_DIR: path.join(dir, 'kms'), PILLARS_KEK_FILE: secrets.kekFile },
           ...{ KMS_ROOT_KEY_FILE: secrets.rootKeyFile, BOOTSTRAP_TOKEN_FILE: secrets.adminTokenFile },
           ...{ OPS_HOST: '127.0.0.1', OPS_PORT: '0' },

@@ -1,17 +1,8 @@
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { stackForTests } from '../../../test/support/stack.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
-import {
-  bundledCli,
-  type Cli,
-  createMemory,
-  environmentOf,
-  type Memory,
-  MODES,
-  privateFile,
-  runStep,
-} from './support.ts';
+import { bundledCli, type Cli, environmentOf, privateFile, testSteps } from './support.ts';
 
 describe('commands on the estate', () => {
   const owned = new AsyncDisposableStack();
@@ -26,13 +17,5 @@ describe('commands on the estate', () => {
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-      });
-      for (const step of ESTATE_STEPS) test(step.command, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, ESTATE_STEPS);
 });

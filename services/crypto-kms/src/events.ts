@@ -34,6 +34,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     ['kid'],
   );
   const warned = new Set<string>();
+  const taskFaults = metrics.counter(
+    'kms_task_states_faults_total',
+    'Turns in which it could not be read which tasks live.',
+    [],
+  );
   const pending = metrics.gauge('kms_audit_pending', 'Audit records taken and not yet acknowledged.', []);
   return {
     handled({ endpoint, code, durationMs }: { endpoint: string; code: string; durationMs: number }) {
@@ -70,6 +75,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     keyringFault: (error: Error) => {
       keyringFaults.inc();
       logger.error({ err: error }, 'the keyring cannot be read or rotated');
+    },
+    taskStatesFault(thrown: unknown) {
+      taskFaults.inc();
+      logger.warn({ err: thrown }, 'which tasks live cannot be read');
     },
     keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
     identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),

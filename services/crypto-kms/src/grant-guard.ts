@@ -1,11 +1,18 @@
 import type { AuditSpan } from '@colonnade/audit';
-import type { Endpoint, GrantAct, ObjectRef } from '@colonnade/contracts';
+import {
+  type Call,
+  ColonnadeError,
+  type Endpoint,
+  type GrantAct,
+  type ObjectRef,
+} from '@colonnade/contracts';
 import type { Grants } from './grants.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
 /** What a grant has to be good for, and how that reads on record. */
 type Guarded = {
   endpoint: Endpoint;
+  call: Call;
   /** On record; the act itself unless said. */
   verb?: string;
   act: GrantAct;
@@ -19,7 +26,7 @@ type Guarded = {
 export type GrantGuard = <T>(
   guarded: Guarded,
   record: (span: AuditSpan, work: () => Promise<T>) => Promise<T>,
-  work: () => Promise<T>,
+  work: (holder: { sub: string }) => Promise<T>,
 ) => Promise<T>;
 
 export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
@@ -28,6 +35,7 @@ export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
     const span = trail.begin({
       verb: guarded.verb ?? guarded.act,
       endpoint: guarded.endpoint,
+      call: guarded.call,
       user:
         holder === undefined
           ? ANONYMOUS
@@ -37,7 +45,8 @@ export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
     });
     return record(span, async () => {
       if (refusal !== undefined) throw refusal;
-      return work();
+      if (holder === undefined) throw new ColonnadeError('internal', 'a grant without a holder');
+      return work(holder);
     });
   };
 }

@@ -1,6 +1,7 @@
 import type { AuditSpan } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
 import {
+  type Call,
   type Enc,
   type Endpoint,
   kmsCheck,
@@ -29,6 +30,7 @@ export function resealRoute(keys: Keys, guard: GrantGuard, events: Events): Rout
     const isOne = items.length === 1 && first !== undefined;
     const what = {
       endpoint: kmsReseal,
+      call,
       act: 'reseal',
       grant,
       resource: resealResource(moves),
@@ -61,10 +63,11 @@ function placesOf(moves: readonly { from: string; to: string }[]): Record<string
 }
 
 /** What a service does with kept values, on its own behalf and on record. */
-function beginUpkeep(trail: Trail, verb: string, endpoint: Endpoint): AuditSpan {
+function beginUpkeep(trail: Trail, verb: string, endpoint: Endpoint, call: Call): AuditSpan {
   return trail.begin({
     verb,
     endpoint,
+    call,
     user: { username: 'pillar-api', groups: ['colonnade:services'] },
     caller: 'pillar-api',
     objectRef: { resource: 'pillars' },
@@ -74,7 +77,7 @@ function beginUpkeep(trail: Trail, verb: string, endpoint: Endpoint): AuditSpan 
 /** Says of kept values whether they still open where they stand; what is in them stays here. */
 export function checkRoute(keys: Keys, trail: Trail, events: Events): Route {
   return route(kmsCheck, async ({ items }, call) => {
-    const span = beginUpkeep(trail, 'check', kmsCheck);
+    const span = beginUpkeep(trail, 'check', kmsCheck, call);
     checkBatchBytes(items);
     const done: ItemResult<Record<string, never>>[] = await answerEach(items, call, ({ context, enc }) => {
       checkOpenContext(context);
@@ -90,7 +93,7 @@ export function checkRoute(keys: Keys, trail: Trail, events: Events): Route {
 /** Brings kept values under the key that seals now: what wraps them changes, not they and not their place. */
 export function rewrapRoute(keys: Keys, trail: Trail, events: Events): Route {
   return route(kmsRewrap, async ({ items }, call) => {
-    const span = beginUpkeep(trail, 'rewrap', kmsRewrap);
+    const span = beginUpkeep(trail, 'rewrap', kmsRewrap, call);
     await keys.prepare(items.length);
     const done: ItemResult<Wrapping>[] = await answerEach(items, call, ({ context, ...wrapping }) => {
       checkOpenContext(context);

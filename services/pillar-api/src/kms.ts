@@ -7,12 +7,17 @@ import {
   kmsCheck,
   kmsDeleteReader,
   kmsDestroyKey,
+  kmsEnrol,
   kmsIssueMaster,
+  kmsIssueTask,
   kmsJwks,
   kmsListKeys,
   kmsMac,
+  kmsMakeEnrolment,
   kmsOpenForApi,
+  kmsOpenForWorkload,
   kmsPutReader,
+  kmsRenewWorkload,
   kmsReseal,
   kmsRevokeIdentity,
   kmsRewrap,
@@ -77,6 +82,15 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     issueMaster: (message: z.output<typeof kmsIssueMaster.request>, call: Call) =>
       ask(kmsIssueMaster, message, call),
     revokeIdentity: (grant: string, jti: string, call: Call) => ask(kmsRevokeIdentity, { grant, jti }, call),
+    issueTask: (message: z.output<typeof kmsIssueTask.request>, call: Call) =>
+      ask(kmsIssueTask, message, call),
+    renewWorkload: (message: z.output<typeof kmsRenewWorkload.request>, call: Call) =>
+      ask(kmsRenewWorkload, message, call),
+    makeEnrolment: (message: z.output<typeof kmsMakeEnrolment.request>, call: Call) =>
+      ask(kmsMakeEnrolment, message, call),
+    enrol: (token: string, call: Call) => ask(kmsEnrol, { token }, call),
+    openForWorkload: (message: z.output<typeof kmsOpenForWorkload.request>, call: Call) =>
+      ask(kmsOpenForWorkload, message, call),
     async listKeys(call: Call) {
       return (await ask(kmsListKeys, {}, call)).keys;
     },
@@ -92,9 +106,7 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     async undestroyKey(message: z.output<typeof kmsUndestroyKey.request>, call: Call) {
       return (await ask(kmsUndestroyKey, message, call)).version;
     },
-    async jwks(call: Call) {
-      return (await ask(kmsJwks, {}, call)).keys;
-    },
+    jwks: (call: Call) => ask(kmsJwks, {}, call),
   };
 }
 

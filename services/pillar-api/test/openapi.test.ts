@@ -77,6 +77,7 @@ describe('the document, served', () => {
       if (ifMatch !== undefined) {
         headers['if-match'] = etagOfAnswer(await stack.api.send('GET', fill(ifMatch)));
       }
+      if (example.bearer !== undefined) headers.authorization = `Bearer ${fill(example.bearer)}`;
       const answer = await ask(example, headers);
       assert.equal(answer.status, refused ?? status, JSON.stringify(plain(answer)));
       for (const [name, field] of Object.entries(keep)) {

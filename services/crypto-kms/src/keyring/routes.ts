@@ -1,5 +1,6 @@
 import { type Route, route } from '@colonnade/bus';
 import {
+  type Call,
   ColonnadeError,
   type Endpoint,
   type GrantAct,
@@ -26,11 +27,12 @@ export function keyRoutes(
     endpoint: Endpoint,
     act: GrantAct,
     { grant, name, version }: { grant: string; name: string; version: number },
+    call: Call,
     work: (keyring: Keyring) => Promise<T>,
   ) => {
     const resource = keyVersionResource(name, version);
     const objectRef = { resource: 'keys', name: resource, subresource: act.slice('key.'.length) };
-    return guard({ endpoint, act, grant, resource, objectRef }, changeOnRecord<T>, async () =>
+    return guard({ endpoint, act, call, grant, resource, objectRef }, changeOnRecord<T>, async () =>
       work(theKey(keyring, name)),
     );
   };
@@ -41,31 +43,38 @@ export function keyRoutes(
       const min_version = keyring.minVersion();
       return { keys: [{ name: PILLARS_KEY, min_version, versions: [...keyring.versions()] }] };
     }),
-    route(kmsRotateKey, ({ grant, name }) => {
+    route(kmsRotateKey, ({ grant, name }, call) => {
       const objectRef = { resource: 'keys', name, subresource: 'rotate' };
-      const what = { endpoint: kmsRotateKey, act: 'key.rotate', grant, resource: name, objectRef } as const;
+      const what = {
+        endpoint: kmsRotateKey,
+        call,
+        act: 'key.rotate',
+        grant,
+        resource: name,
+        objectRef,
+      } as const;
       return guard(what, changeOnRecord, async () => {
         const version = await theKey(keyring, name).rotate();
         events.keyRotated(version);
         return { version };
       });
     }),
-    route(kmsSetMinVersion, (asked) =>
-      decide(kmsSetMinVersion, 'key.min-version', asked, async (key) => {
+    route(kmsSetMinVersion, (asked, call) =>
+      decide(kmsSetMinVersion, 'key.min-version', asked, call, async (key) => {
         await key.setMinVersion(asked.version);
         events.minVersionSet(asked);
         return {};
       }),
     ),
-    route(kmsDestroyKey, (asked) =>
-      decide(kmsDestroyKey, 'key.destroy', asked, async (key) => {
+    route(kmsDestroyKey, (asked, call) =>
+      decide(kmsDestroyKey, 'key.destroy', asked, call, async (key) => {
         const version = await key.destroy(asked.version, undoMs);
         events.keyDestroyed(version);
         return { version };
       }),
     ),
-    route(kmsUndestroyKey, (asked) =>
-      decide(kmsUndestroyKey, 'key.undestroy', asked, async (key) => {
+    route(kmsUndestroyKey, (asked, call) =>
+      decide(kmsUndestroyKey, 'key.undestroy', asked, call, async (key) => {
         const version = await key.undestroy(asked.version);
         events.keyUndestroyed(version);
         return { version };

@@ -82,7 +82,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   addHooks(app, options);
   app.setErrorHandler(
     options.audit.errorHandler((error, request, reply) =>
-      sendError(options, isForeignMethod(error) ? noRoute(app, request, reply) : error, request, reply),
+      sendError(
+        options,
+        isForeignMethod(error, request) ? noRoute(app, request, reply) : error,
+        request,
+        reply,
+      ),
     ),
   );
   app.setNotFoundHandler((request, reply) => {
@@ -112,7 +117,9 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
     closing = true;
   });
   app.addHook('onSend', async (_request, reply) => {
-    reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+    // Public keys are to be kept by who reads them; nothing else is.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+    reply.header('x-content-type-options', 'nosniff');
     // A kept connection would hold up the end until the client lets go of it.
     if (closing) reply.header('connection', 'close');
   });
@@ -153,7 +160,7 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
   request.call = startCall(options.requestBudgetMs, typeof parent === 'string' ? parent : undefined);
   if (request.routeOptions.config.permission === 'anonymous') return;
   try {
-    request.principal = await authenticate(options.authenticator, request.headers.authorization, Date.now());
+    request.principal = await authenticate(options.authenticator, request.headers, Date.now());
   } catch (thrown) {
     request.denial = fromHttpError(thrown);
   }
@@ -165,6 +172,8 @@ function authorise(request: FastifyRequest): void {
   if (permission === 'anonymous') return;
   if (request.denial !== undefined) throw request.denial;
   if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
+  if (request.principal.workload?.kind === 'enrolment' && permission !== 'identity:enrol')
+    throw new ColonnadeError('unauthorized', 'a one-time token is good for POST /identity/enrol alone');
   if (request.is404) return;
   if (permission === undefined) throw new ColonnadeError('forbidden', 'nobody may use this route');
   const { permissions, access } = request.principal;
@@ -179,7 +188,9 @@ function registerRoute(app: FastifyInstance, route: Route): void {
     config: { permission, scope, audit, accepts },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
-      return route.run(request, reply, request.principal, request.call);
+      const { call, audit } = request;
+      const recorded = audit === undefined ? call : { ...call, auditID: audit.auditID };
+      return route.run(request, reply, request.principal, recorded);
     },
   });
 }
@@ -212,9 +223,10 @@ function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
 }
 
-/** A QUERY without a body is refused by Fastify before it has looked for a route. */
-function isForeignMethod(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
+/** What Fastify refuses for its body before it says that there is no such route, a QUERY without one among it. */
+function isForeignMethod(error: unknown, { is404 }: FastifyRequest): boolean {
+  if ((error as { code?: unknown } | null)?.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE') return true;
+  return is404 && fromHttpError(error).code === 'unsupported_media_type';
 }
 
 function sendError(

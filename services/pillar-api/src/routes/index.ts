@@ -4,16 +4,19 @@ import type { Changes } from '../changes/changes.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
+import type { TaskIdentities } from '../identity/task-identities.ts';
 import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
 import type { Rewrap } from '../rewrap/worker.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
+import { enrolmentRoute } from './enrolments.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
 import { generationRoute } from './generations.ts';
+import { identityRoutes } from './identity.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import { keyRoutes } from './keys.ts';
@@ -39,6 +42,7 @@ import { revocationRoutes } from './revocations.ts';
 import { scopeRestoreRoute } from './scope-restore.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { taskTokenRoute } from './task-token.ts';
 import { taskRoutes } from './tasks.ts';
 import { templateDefaultsRoutes } from './template-defaults.ts';
 import { templateRoutes } from './templates.ts';
@@ -60,9 +64,10 @@ export function allRoutes(parts: {
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
   lifecycle: Lifecycle;
+  identities: TaskIdentities;
 }): readonly Route[] {
   const { estate, kms, bus, idempotency, retention, rewrap, oidc, rates, changes } = parts;
-  const { requestBudgetMs, schemas, lifecycle } = parts;
+  const { requestBudgetMs, schemas, lifecycle, identities } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -79,15 +84,18 @@ export function allRoutes(parts: {
     forTargetRoute(estate),
     reachRoute(estate),
     searchRoute(estate),
-    importRoute(estate, kms, requestBudgetMs),
+    importRoute(estate, kms, schemas, requestBudgetMs),
     exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
+    enrolmentRoute(estate, kms),
+    ...identityRoutes(estate, kms),
     ...templateRoutes(estate, schemas, idempotency),
     ...templateDefaultsRoutes(estate, kms, schemas),
-    ...taskRoutes({ estate, kms, schemas, idempotency }),
+    ...taskRoutes({ estate, kms, schemas, idempotency, identities }),
+    taskTokenRoute(estate, kms),
     ...minionRoutes(estate, lifecycle),
     minionMoveRoute(estate, kms),
     ...inventoryRoutes(estate),
