@@ -47,7 +47,12 @@ test('a merge whose cached secrets stand under a key that is gone is made again 
     const request = { token: 'x', master: 'm1', minionId: 'web-1', pillarenv: 'auto' };
     const deps = { estate, askKms, policy: 'members' as never, registerMinion: async () => {} };
     const verifyToken = async () => ({ tokenId: 't' });
-    const answer = await answerRewrapped(request, { ...deps, verifyToken } as never, startCall(10_000));
+    const beginRecord = () => ({ store: async () => {} });
+    const answer = await answerRewrapped(
+      request,
+      { ...deps, verifyToken, beginRecord } as never,
+      startCall(10_000),
+    );
     return answer.pillar;
   };
   assert.deepEqual(await merge(), fromPlain({ db: 'under k1', own: 'under k1' }));
