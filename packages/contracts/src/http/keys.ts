@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { int } from '../codec.ts';
-import { KEY_STATES } from '../kms.ts';
+import { KEY_STATES } from '../kms-keys.ts';
 import { pageOf, zTime } from './common.ts';
 
 /** One version of a key of the KMS, without the key. */
