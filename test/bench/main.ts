@@ -10,6 +10,7 @@ import { auditMemory } from './figures/audit-memory.ts';
 import { auditPolicy } from './figures/audit-policy.ts';
 import { capacity } from './figures/capacity.ts';
 import { hooks } from './figures/hooks.ts';
+import { identity } from './figures/identity.ts';
 import { merge } from './figures/merge.ts';
 import { open } from './figures/open.ts';
 import { peers } from './figures/peers.ts';
@@ -35,6 +36,7 @@ const figures: readonly Figure[] = [
     auditMemory,
     capacity,
     hooks,
+    identity,
     tls,
   ],
 ];
