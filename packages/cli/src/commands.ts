@@ -17,8 +17,12 @@ import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
 import { history } from './commands/history.ts';
 import { importCommand } from './commands/import.ts';
+import { keyDestroy } from './commands/key/destroy.ts';
 import { keyList } from './commands/key/list.ts';
+import { keyMinVersion } from './commands/key/min-version.ts';
+import { keyRewrap } from './commands/key/rewrap.ts';
 import { keyRotate } from './commands/key/rotate.ts';
+import { keyUndestroy } from './commands/key/undestroy.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -76,6 +80,8 @@ import { templateDelete } from './commands/template/delete.ts';
 import { templateGet } from './commands/template/get.ts';
 import { templateList } from './commands/template/list.ts';
 import { templateSet } from './commands/template/set.ts';
+import { tlsPlanCommand } from './commands/tls/plan.ts';
+import { tlsStatusCommand } from './commands/tls/status.ts';
 import { tokenCreate } from './commands/token/create.ts';
 import { tokenDelete } from './commands/token/delete.ts';
 import { tokenList } from './commands/token/list.ts';
@@ -105,6 +111,10 @@ export const COMMANDS: readonly Command[] = [
   importCommand,
   keyList,
   keyRotate,
+  keyRewrap,
+  keyMinVersion,
+  keyDestroy,
+  keyUndestroy,
   limits,
   login,
   logout,
@@ -162,6 +172,8 @@ export const COMMANDS: readonly Command[] = [
   templateGet,
   templateList,
   templateSet,
+  tlsPlanCommand,
+  tlsStatusCommand,
   tokenCreate,
   tokenDelete,
   tokenList,

@@ -10,6 +10,7 @@ import { HISTORY_STEPS } from './steps/history.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
 import { TASK_STEPS } from './steps/tasks.ts';
+import { TLS_STEPS } from './steps/tls.ts';
 
 const names = COMMANDS.map(({ path }) => path.join(' '));
 
@@ -33,6 +34,7 @@ describe('the table of commands', () => {
         ...BULK_STEPS,
         ...TASK_STEPS,
         ...HISTORY_STEPS,
+        ...TLS_STEPS,
       ].map(({ command }) => command),
     );
     assert.deepEqual([...run].sort(), names.toSorted());

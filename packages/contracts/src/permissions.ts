@@ -11,9 +11,10 @@ import { estateListTouched, estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
+import * as keys from './kms-keys.ts';
 import { mergerCompile, mergerExplain } from './merger.ts';
 import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
-import { TLS_EVENTS_SUBJECTS } from './tls.ts';
+import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
 import { WORKLOAD_ENDPOINTS } from './workload.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
@@ -23,14 +24,18 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsVerifyForApi,
   kms.kmsReseal,
   kms.kmsCheck,
+  kms.kmsRewrap,
   kms.kmsOpenForMerger,
   kms.kmsMac,
   kms.kmsPutReader,
   kms.kmsDeleteReader,
   kms.kmsIssueMaster,
   kms.kmsRevokeIdentity,
-  kms.kmsListKeys,
-  kms.kmsRotateKey,
+  keys.kmsListKeys,
+  keys.kmsRotateKey,
+  keys.kmsSetMinVersion,
+  keys.kmsDestroyKey,
+  keys.kmsUndestroyKey,
   kms.kmsJwks,
   ...WORKLOAD_ENDPOINTS,
   mergerExplain,
@@ -39,19 +44,22 @@ export const ENDPOINTS: readonly Endpoint[] = [
   hooksGenerate,
   mergerCompile,
   estateListTouched,
+  tlsStatus,
+  tlsPlan,
 ];
 
-/**
- * Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else.
- * tls-rotator is not among them: it runs beside a cluster, where there may be no NATS to reach.
- */
+/** Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else. */
 export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-api',
   'pillar-merger',
   'crypto-kms',
   'hook-runner',
+  'tls-rotator',
   'audit-sink',
 ]);
+
+/** Of these, the ones that not every installation has: only where there is a Kubernetes cluster to rotate for. */
+export const OPTIONAL_SERVICES: ReadonlySet<BusUser> = new Set(['tls-rotator']);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };

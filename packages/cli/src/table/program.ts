@@ -29,6 +29,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   revocation: 'OpenID Connect tokens that are taken no more',
   store: 'the database or file of the estate',
   audit: 'the audit log on this host',
+  tls: 'the rotation of a Kubernetes ingress’ certificate, asked over NATS',
   bus: 'the users of NATS',
   profile: 'addresses and tokens kept on this host',
 };
