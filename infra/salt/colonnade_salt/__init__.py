@@ -1,1 +1,1 @@
-"""Salt extension modules of Colonnade; Salt's loader finds `pillar/` and `runners/` below this package."""
+"""Salt extension modules of Colonnade; Salt's loader finds `engines/`, `pillar/` and `runners/` below this package."""

@@ -66,6 +66,9 @@ export const LIMITS = {
   kmsBatchBytes: 3 * 1024 * 1024,
   /** Minions in one request to compile; minions in one page of those a change touches. */
   compileMinions: 64,
+  /** Minions in one entry of a master's refresh stream; entries kept in it, read or not. */
+  refreshMinions: 500,
+  refreshEntries: 1000,
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,

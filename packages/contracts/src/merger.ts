@@ -100,3 +100,19 @@ export const mergerCompile = defineEndpoint({
     items: z.array(itemResult(z.strictObject({ pillar: zValue, secrets: z.array(z.string()) }))),
   }),
 });
+
+/**
+ * Tells a master whose pillar its Salt is to refresh: an entry of the master's refresh stream. `redis_unavailable`: nothing
+ * was told. Told twice does no harm.
+ */
+export const mergerRefresh = defineEndpoint({
+  subject: subjectOf('merger', 'refresh'),
+  server: 'pillar-merger',
+  callers: ['hook-runner'],
+  request: z.strictObject({
+    master: zMasterId,
+    generation: z.string().min(1).max(64),
+    minions: z.array(zMinionId).min(1).max(LIMITS.refreshMinions),
+  }),
+  response: z.strictObject({ entry: z.string() }),
+});

@@ -11,7 +11,7 @@ import { estateListTouched, estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
-import { mergerCompile, mergerExplain } from './merger.ts';
+import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
 import { TLS_EVENTS_SUBJECTS } from './tls.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
@@ -35,6 +35,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   hooksRun,
   hooksGenerate,
   mergerCompile,
+  mergerRefresh,
   estateListTouched,
 ];
 

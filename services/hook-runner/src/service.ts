@@ -16,6 +16,7 @@ import { startGenerations } from './generation/loop.ts';
 import { keepTidy } from './keep-tidy.ts';
 import { leadUntil } from './lead.ts';
 import { prepareFolders } from './prepare-folders.ts';
+import { tellRefreshes } from './refresh-queue.ts';
 import { createRunner, type RunnerDeps } from './runner.ts';
 import type { RunStore } from './store/run-store.ts';
 import { takeEvents } from './take-events.ts';
@@ -95,7 +96,14 @@ async function runHooksOf(
     ({ all }) => note({ kind: 'all' }, all),
     events,
   );
-  await takeEvents(bus, runner, config.concurrency, events, note, stop);
+  const ending = new AbortController();
+  const telling = tellRefreshes(config, bus, events, AbortSignal.any([stop.taking, ending.signal]));
+  try {
+    await takeEvents(bus, runner, config.concurrency, events, note, stop);
+  } finally {
+    ending.abort();
+    await telling;
+  }
 }
 
 function serveRuns(

@@ -23,7 +23,6 @@ export function createMinionStep(
   config: HookRunnerConfig,
   { store, hooks, watch }: StepDeps,
 ) {
-  const updated: TouchedMinion[] = [];
   const failed: Failure[] = [];
   const hooksUntilMs = performance.now() + config.generationHooksMs;
   const put = async (minion: TouchedMinion, compiled: CompiledPillar) => {
@@ -39,8 +38,7 @@ export function createMinionStep(
     }
     store.checkLead();
     await swapFolders(folders);
-    store.setDigest(nameOf(minion), digest);
-    updated.push(minion);
+    store.setDigest(minion, digest);
     const current = { RUDDER_POLICIES_DIRECTORY_CURRENT: folders.current };
     // The policies are in force: what these hooks say is on record, and changes nothing.
     await watch.time('Run node finished hooks', () =>
@@ -55,7 +53,6 @@ export function createMinionStep(
     );
   };
   return {
-    updated,
     failed,
     async take({ minion, result }: Compiled): Promise<void> {
       if (!(result instanceof ColonnadeError)) return await put(minion, result);
