@@ -12,7 +12,14 @@ import { completion } from './commands/completion.ts';
 import { diff } from './commands/diff.ts';
 import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
+import { generationGet } from './commands/generation/get.ts';
+import { generationList } from './commands/generation/list.ts';
+import { generationRun } from './commands/generation/run.ts';
 import { history } from './commands/history.ts';
+import { hooksHistory } from './commands/hooks/history.ts';
+import { hooksList } from './commands/hooks/list.ts';
+import { hooksRun } from './commands/hooks/run.ts';
+import { hooksTest } from './commands/hooks/test.ts';
 import { importCommand } from './commands/import.ts';
 import { keyList } from './commands/key/list.ts';
 import { keyRotate } from './commands/key/rotate.ts';
@@ -27,6 +34,7 @@ import { masterSet } from './commands/master/set.ts';
 import { masterTokenCreate } from './commands/master/token-create.ts';
 import { masterTokenDelete } from './commands/master/token-delete.ts';
 import { minionDelete } from './commands/minion/delete.ts';
+import { minionDiff } from './commands/minion/diff.ts';
 import { minionGet } from './commands/minion/get.ts';
 import { minionList } from './commands/minion/list.ts';
 import { minionMove } from './commands/minion/move.ts';
@@ -93,7 +101,14 @@ export const COMMANDS: readonly Command[] = [
   diff,
   explain,
   exportCommand,
+  generationGet,
+  generationList,
+  generationRun,
   history,
+  hooksHistory,
+  hooksList,
+  hooksRun,
+  hooksTest,
   importCommand,
   keyList,
   keyRotate,
@@ -108,6 +123,7 @@ export const COMMANDS: readonly Command[] = [
   masterTokenCreate,
   masterTokenDelete,
   minionDelete,
+  minionDiff,
   minionGet,
   minionList,
   minionMove,

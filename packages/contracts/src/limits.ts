@@ -69,6 +69,8 @@ export const LIMITS = {
   /** Minions in one entry of a master's refresh stream; entries kept in it, read or not. */
   refreshMinions: 500,
   refreshEntries: 1000,
+  /** Minions shown of one generation. */
+  generationMinions: 5000,
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,

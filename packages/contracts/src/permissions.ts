@@ -9,6 +9,14 @@ import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateListTouched, estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
+import {
+  hooksGeneration,
+  hooksGenerations,
+  hooksHistory,
+  hooksList,
+  hooksPolicyDiff,
+  hooksTry,
+} from './hook-views.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
@@ -34,6 +42,12 @@ export const ENDPOINTS: readonly Endpoint[] = [
   estateRegisterMinion,
   hooksRun,
   hooksGenerate,
+  hooksList,
+  hooksTry,
+  hooksHistory,
+  hooksGenerations,
+  hooksGeneration,
+  hooksPolicyDiff,
   mergerCompile,
   mergerRefresh,
   estateListTouched,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
-import { type Bus, connectService, route, type ServedService } from '@colonnade/bus';
+import { type Bus, connectService, type Route, route, type ServedService } from '@colonnade/bus';
 import { hooksGenerate, hooksRun, type Touched } from '@colonnade/contracts';
 import {
   createHealth,
@@ -20,6 +20,7 @@ import { tellRefreshes } from './refresh-queue.ts';
 import { createRunner, type RunnerDeps } from './runner.ts';
 import type { RunStore } from './store/run-store.ts';
 import { takeEvents } from './take-events.ts';
+import { viewRoutes } from './views/routes.ts';
 
 export type HookRunner = Running & { url: string };
 
@@ -90,12 +91,15 @@ async function runHooksOf(
     generating.wake();
   };
   using _tidy = keepTidy(config, deps.store, events);
-  await using _served = await serveRuns(
-    bus,
-    createRunAnswerer(runner, stop.hooks, randomUUID),
-    ({ all }) => note({ kind: 'all' }, all),
-    events,
-  );
+  const routes = [
+    route(hooksRun, createRunAnswerer(runner, stop.hooks, randomUUID)),
+    route(hooksGenerate, async ({ all }) => {
+      note({ kind: 'all' }, all);
+      return {};
+    }),
+    ...viewRoutes(config, { ...deps, runner }, stop.hooks),
+  ];
+  await using _served = await serve(bus, routes, events);
   const ending = new AbortController();
   const telling = tellRefreshes(config, bus, events, AbortSignal.any([stop.taking, ending.signal]));
   try {
@@ -106,25 +110,7 @@ async function runHooksOf(
   }
 }
 
-function serveRuns(
-  bus: Bus,
-  answer: ReturnType<typeof createRunAnswerer>,
-  generate: (request: { all: boolean }) => void,
-  events: Events,
-): Promise<ServedService> {
-  return bus.serve(
-    {
-      name: 'hook-runner',
-      version: '0.1.0',
-      description: 'Runs the executables of hooks.d.',
-      onHandled: events.handled,
-    },
-    [
-      route(hooksRun, answer),
-      route(hooksGenerate, async (request) => {
-        generate(request);
-        return {};
-      }),
-    ],
-  );
+function serve(bus: Bus, routes: readonly Route[], events: Events): Promise<ServedService> {
+  const description = 'Compiles policies, and runs the executables of hooks.d.';
+  return bus.serve({ name: 'hook-runner', version: '0.1.0', description, onHandled: events.handled }, routes);
 }

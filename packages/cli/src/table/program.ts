@@ -29,6 +29,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   revocation: 'OpenID Connect tokens that are taken no more',
   store: 'the database or file of the estate',
   audit: 'the audit log on this host',
+  hooks: 'executables that run for events',
+  generation: 'policies compiled anew',
   profile: 'addresses and tokens kept on this host',
 };
 

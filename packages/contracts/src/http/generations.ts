@@ -1,6 +1,24 @@
 import { z } from 'zod';
+import { zMasterId, zMinionId } from '../names.ts';
+import { zCursor, zPageLimitText, zTime } from './common.ts';
 
 /** `POST /generations` */
 export const zGenerationCreate = z
   .strictObject({ all: z.boolean('must be true or false').optional() })
   .optional();
+
+/** Path of one generation. */
+export const zGenerationPath = z.strictObject({ id: zTime });
+
+/** Path of the policies of a minion. */
+export const zPoliciesPath = z.strictObject({ master: zMasterId, id: zMinionId });
+
+/** `GET /hooks/runs` */
+export const zHookRunsQuery = z.strictObject({
+  event: z.string().min(1).max(64).optional(),
+  limit: zPageLimitText.optional(),
+  cursor: zCursor.optional(),
+});
+
+/** Path of the hooks of an event. */
+export const zHookPath = z.strictObject({ event: z.string().min(1).max(64) });

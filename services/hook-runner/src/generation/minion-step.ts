@@ -5,7 +5,7 @@ import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore } from '../store/generation-store.ts';
 import { type Compiled, nameOf } from './compile.ts';
 import { type CompiledPillar, policyDigest, policyText } from './content.ts';
-import { removeFolders, swapFolders, writeNext } from './folders.ts';
+import { dropUnsealed, removeFolders, swapFolders, writeNext } from './folders.ts';
 import type { RunGenerationHooks } from './generate.ts';
 import type { createStopwatch } from './stopwatch.ts';
 
@@ -38,6 +38,7 @@ export function createMinionStep(
     }
     store.checkLead();
     await swapFolders(folders);
+    await dropUnsealed(folders, compiled.secrets);
     store.setDigest(minion, digest);
     const current = { RUDDER_POLICIES_DIRECTORY_CURRENT: folders.current };
     // The policies are in force: what these hooks say is on record, and changes nothing.

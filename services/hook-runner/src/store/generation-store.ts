@@ -36,8 +36,10 @@ export type GenerationStore = {
   checkLead(): void;
   /** With what has to be tried again, in the same transaction. */
   end(record: GenerationRecord, upTo: number | undefined, again: readonly Touched[]): void;
-  /** Newest first. */
-  history(limit: number): readonly GenerationRecord[];
+  /** Newest first; those before one of them. */
+  history(limit: number, before?: string): readonly GenerationRecord[];
+  find(id: string): GenerationRecord | undefined;
+  forgetBefore(ms: number): void;
 };
 
 export function createGenerationStore(db: Database, write: (work: () => void) => void): GenerationStore {
@@ -82,9 +84,19 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
         db.run('DELETE FROM swapped');
         for (const touched of again) add(touched, false);
       }),
-    history: (limit) =>
+    history: (limit, before = '~') =>
       db
-        .all<{ record: string }>('SELECT record FROM generations ORDER BY id DESC LIMIT ?', limit)
+        .all<{ record: string }>(
+          'SELECT record FROM generations WHERE id < ? ORDER BY id DESC LIMIT ?',
+          before,
+          limit,
+        )
         .map(({ record }) => JSON.parse(record) as GenerationRecord),
+    find(id) {
+      const row = db.get<{ record: string }>('SELECT record FROM generations WHERE id = ?', id);
+      return row === undefined ? undefined : (JSON.parse(row.record) as GenerationRecord);
+    },
+    forgetBefore: (ms) =>
+      write(() => db.run('DELETE FROM generations WHERE id < ?', new Date(ms).toISOString())),
   };
 }

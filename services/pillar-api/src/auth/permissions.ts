@@ -16,6 +16,7 @@ export const PERMISSIONS = [
   'master:write',
   'token:write',
   'key:write',
+  'hook:run',
 ] as const;
 export type Permission = (typeof PERMISSIONS)[number];
 

@@ -152,6 +152,37 @@ const ESTATE: readonly Example[] = [
     status: 202,
   },
   {
+    route: 'GET /generations',
+    summary: 'What the generations came to, newest first; pages',
+    status: 200,
+    keep: { generation: 'items.0.id' },
+    later: true,
+  },
+  {
+    route: 'GET /generations/:id',
+    summary: 'One generation, with the minions it updated and those that keep their policies',
+    params: { id: '$generation' },
+    status: 200,
+  },
+  {
+    route: 'GET /hooks',
+    summary: 'What would run for each event, and what is in the folders besides; pages',
+    status: 200,
+  },
+  {
+    route: 'GET /hooks/runs',
+    summary: 'What became of hooks, newest first; pages',
+    query: { event: 'policy-generation-finished' },
+    status: 200,
+  },
+  {
+    route: 'POST /hooks/:event/run',
+    summary: 'Runs the hooks of an event by hand; a dry run only says what would run',
+    params: { event: 'policy-generation-started' },
+    body: { parameters: { RUDDER_GENERATION_DATETIME: '2026-01-31T12:00:00.000Z' }, dry_run: true },
+    status: 200,
+  },
+  {
     route: 'POST /inventories',
     summary: 'Takes the inventory of a minion; of one that is not registered it is pending',
     body: {
@@ -198,6 +229,13 @@ const ESTATE: readonly Example[] = [
     body: { collections: ['web'] },
     status: 201,
     otherStatus: 200,
+  },
+  {
+    route: 'GET /masters/:master/minions/:id/policies/diff',
+    summary: "What differs between a minion's last two compiled pillars; of a secret only that it does",
+    params: { master: 'salt-west', id: 'web-1.example' },
+    status: 200,
+    later: true,
   },
   {
     route: 'GET /masters/:master/minions',

@@ -12,7 +12,8 @@ import { collectionRoutes } from './collections.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
-import { generationRoute } from './generations.ts';
+import { generationRoutes } from './generations.ts';
+import { hookRoutes } from './hooks.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import { keyRoutes } from './keys.ts';
@@ -96,6 +97,7 @@ export function allRoutes(parts: {
     whoamiRoute(),
     limitsRoute(rates),
     ...explainRoutes(estate, bus),
-    generationRoute(bus),
+    ...generationRoutes(bus),
+    ...hookRoutes(bus),
   ];
 }
