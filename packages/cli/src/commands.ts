@@ -7,6 +7,8 @@ import { collectionCreate } from './commands/collection/create.ts';
 import { collectionDelete } from './commands/collection/delete.ts';
 import { collectionGet } from './commands/collection/get.ts';
 import { collectionList } from './commands/collection/list.ts';
+import { collectionRuleDelete } from './commands/collection/rule-delete.ts';
+import { collectionRuleSet } from './commands/collection/rule-set.ts';
 import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { diff } from './commands/diff.ts';
@@ -96,6 +98,8 @@ export const COMMANDS: readonly Command[] = [
   collectionDelete,
   collectionGet,
   collectionList,
+  collectionRuleDelete,
+  collectionRuleSet,
   collectionSet,
   completion,
   diff,

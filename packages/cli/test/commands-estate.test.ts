@@ -31,6 +31,7 @@ describe('commands on the estate', () => {
       let memory: Memory;
       before(async () => {
         memory = await createMemory(cli, mode);
+        await privateFile(memory.dir, 'rule.yaml', '{field: os.name, op: eq, value: Debian}\n');
       });
       for (const step of ESTATE_STEPS) test(step.command, () => runStep(cli, step, memory));
     });

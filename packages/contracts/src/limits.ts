@@ -74,6 +74,9 @@ export const LIMITS = {
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,
+  /** Levels of the rule of a collection; conditions in it, and values of one. */
+  ruleDepth: 4,
+  ruleConditions: 64,
   /** One parameter of a hook, bytes: Linux takes 128 KiB for a variable with its name. */
   hookParameterBytes: 96 * 1024,
   /** `max_payload` of NATS, bytes. */

@@ -35,6 +35,8 @@ export const zExplanation = z.strictObject({
   minion_id: z.string(),
   /** The environments as resolved and allowed, joined with commas. */
   pillarenv: z.string(),
+  /** Collections the minion is a member of by a rule over its inventory; absent: none. */
+  rule_collections: z.array(z.string()).optional(),
   keys: z.array(
     z.strictObject({
       name: z.string(),

@@ -39,6 +39,8 @@ export type CollectionRecord = {
   parentId: string | undefined;
   /** User sub; the whole tree below a root collection has one owner. */
   owner: string;
+  /** Canonical JSON of the rule that makes minions members; absent: there is none. */
+  rule?: string;
   tick: number;
 };
 
@@ -56,8 +58,10 @@ export type MasterRecord = {
 export type MinionRecord = {
   master: string;
   id: string;
-  /** Direct memberships in their order: a later one wins over an earlier one. */
+  /** Direct memberships in their order: a later one wins over an earlier one. Those by rule come first. */
   collections: readonly string[];
+  /** Those of them that are there by rule alone; absent: none. */
+  byRule?: readonly string[];
   registeredBy: string;
   tick: number;
 };
@@ -118,17 +122,33 @@ export type Mutation =
   /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
   | { kind: 'pillar.purgeHistory'; pid: string }
   /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
-  | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick'> }
+  | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick' | 'rule'> }
+  /** The rule of a collection; undefined: it has none from now on. Members are changed by `minion.ruled`. */
+  | { kind: 'collection.rule'; id: string; expect: number | undefined; rule: string | undefined }
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
   /** Refused (conflict) while it has minions or inventories. */
   | { kind: 'master.delete'; id: string; expect: Expect }
   /**
-   * The master and every collection must exist (unknown_master, not_found). Its inventory becomes an accepted one. With
+   * `collections` are its memberships by name; those by rule stay. The master and every collection must exist
+   * (unknown_master, not_found). Its inventory becomes an accepted one. With
    * `maxOfMaster` a new one is refused (forbidden) when the master has so many.
    */
-  | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'>; maxOfMaster?: number }
+  | {
+      kind: 'minion.put';
+      expect: Expect;
+      record: Omit<MinionRecord, 'tick' | 'byRule'>;
+      maxOfMaster?: number;
+    }
+  /** Its memberships by rule, in their order; those by name stay. Every collection must exist (not_found). */
+  | {
+      kind: 'minion.ruled';
+      master: string;
+      id: string;
+      expect: number | undefined;
+      collections: readonly string[];
+    }
   /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }

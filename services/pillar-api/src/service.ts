@@ -26,6 +26,7 @@ import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
 import { createKms } from './kms.ts';
 import { listTouchedRoute } from './list-touched.ts';
+import { settleAll } from './membership/settle.ts';
 import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
@@ -54,6 +55,7 @@ export async function createPillarApi(
     relay.wake();
     changes.wake();
   });
+  settleAll(estate, SERVICE.name).then(events.membershipsSettled, events.membershipsFailed);
   const kms = createKms(bus);
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));

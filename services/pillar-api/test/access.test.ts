@@ -44,6 +44,8 @@ const ALLOWED: Readonly<Record<string, readonly Role[]>> = {
   'GET /collections': ROLES,
   'GET /collections/:id': ROLES,
   'PATCH /collections/:id': ['editor', 'admin'],
+  'PUT /collections/:id/rule': ['editor', 'admin'],
+  'DELETE /collections/:id/rule': ['editor', 'admin'],
   'DELETE /collections/:id': ['editor', 'admin'],
   'POST /masters': ['admin'],
   'GET /masters': ROLES,

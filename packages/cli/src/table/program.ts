@@ -17,6 +17,7 @@ export const GLOBAL_OPTIONS = {
 export const GROUPS: Readonly<Record<string, string>> = {
   pillar: 'values of the estate, plain and secret',
   collection: 'named groups of minions, in a tree',
+  'collection rule': 'members by what their inventory says',
   minion: 'minions of a master and their collections',
   master: 'logical Salt masters',
   'master token': 'tokens of a master',

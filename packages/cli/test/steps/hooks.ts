@@ -21,7 +21,7 @@ export const HOOK_STEPS: readonly Step[] = [
   {
     command: 'hooks test',
     args: () => ['node-post-acceptance', ...MINION],
-    shows: /would run +20-say[\s\S]*RUDDER_NODE_ID +web-1[\s\S]*RUDDER_NODE_HOSTNAME +web-1\.example/,
+    shows: /would run +20-say[\s\S]*RUDDER_NODE_HOSTNAME +web-1\.example\s+RUDDER_NODE_ID +web-1/,
     reads: true,
   },
   {

@@ -4,7 +4,7 @@ import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } f
 import { MAX_CHANGED } from '../rules/clock.ts';
 import { readText, toNumber } from './documents.ts';
 import { deleteInventory, putInventory } from './inventories.ts';
-import { deleteCollection, putCollection } from './mutations-collection.ts';
+import { deleteCollection, putCollection, setRule } from './mutations-collection.ts';
 import {
   deleteMaster,
   deleteMinion,
@@ -13,6 +13,7 @@ import {
   putMinion,
   putToken,
   requireAdmin,
+  setRuled,
 } from './mutations-fleet.ts';
 import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
@@ -100,10 +101,12 @@ const APPLY: {
   'pillar.purge': purgePillar,
   'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
+  'collection.rule': setRule,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
   'master.delete': deleteMaster,
   'minion.put': putMinion,
+  'minion.ruled': setRuled,
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,

@@ -237,6 +237,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE meta ADD COLUMN history_floor INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE meta ADD COLUMN history_floor_ms INTEGER NOT NULL DEFAULT 0;
   `,
+  // rule: canonical JSON. by_rule: 1 where the membership is by it alone.
+  `
+  ALTER TABLE collections ADD COLUMN rule TEXT;
+  ALTER TABLE minion_collections ADD COLUMN by_rule INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The schema this program reads and writes. */

@@ -116,6 +116,26 @@ const ESTATE: readonly Example[] = [
     status: 200,
   },
   {
+    route: 'PUT /collections/:id/rule',
+    summary: 'Whose inventory satisfies the rule is a member',
+    params: { id: 'web' },
+    ifMatch: '/collections/web',
+    body: {
+      all: [
+        { field: 'os.name', op: 'in', values: ['Debian', 'Ubuntu'] },
+        { field: 'hostname', op: 'glob', pattern: 'web-*' },
+      ],
+    },
+    status: 200,
+  },
+  {
+    route: 'DELETE /collections/:id/rule',
+    summary: 'Takes the rule of a collection away, and with it the members by rule',
+    params: { id: 'web' },
+    ifMatch: '/collections/web',
+    status: 200,
+  },
+  {
     route: 'POST /masters',
     summary: 'Registers a logical master; shows its token and its Redis user once',
     body: { id: 'salt-west', envs: ['prod'] },

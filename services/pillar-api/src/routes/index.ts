@@ -8,6 +8,7 @@ import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
+import { collectionRuleRoutes } from './collection-rules.ts';
 import { collectionRoutes } from './collections.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
@@ -82,6 +83,7 @@ export function allRoutes(parts: {
     exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
+    ...collectionRuleRoutes(estate),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
     ...templateRoutes(estate, schemas, idempotency),
