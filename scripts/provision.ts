@@ -4,19 +4,21 @@ import { parseArgs } from 'node:util';
 import { connectBus } from '../packages/bus/src/index.ts';
 import { ColonnadeError, mergerAclRules } from '../packages/contracts/src/index.ts';
 import {
+  optionalSetting,
   readConfig,
   readPrivateText,
   secretSetting,
   setting,
   zCount,
   zFlag,
+  zPath,
   zText,
 } from '../packages/service-kit/src/index.ts';
 
 const usage = `node scripts/provision.ts COMMAND
 
   streams              makes or updates the NATS streams and their consumers, as the user "provisioner"
-                       environment: NATS_URL, NATS_PASSWORD_FILE (or NATS_PASSWORD), NATS_CA_FILE,
+                       environment: NATS_URL, NATS_NKEY_SEED_FILE (or NATS_NKEY_SEED), NATS_CA_FILE,
                        EVENTS_MAX_MIB (default 1024), AUDIT_MAX_MIB (default 4096), NATS_REPLICAS (1 or 3, default 1),
                        AUDIT_WEBHOOK (true where audit-sink has a webhook, default false)
   admin-token          prints a new API token for BOOTSTRAP_TOKEN_FILE, which pillar-api and crypto-kms both read
@@ -26,7 +28,7 @@ const usage = `node scripts/provision.ts COMMAND
                        environment: REDIS_PASSWORD_FILE
 
 Examples
-  NATS_URL=tls://nats.example:4222 NATS_PASSWORD_FILE=/etc/colonnade/nats-provisioner NATS_CA_FILE=/etc/colonnade/ca.crt \\
+  NATS_URL=tls://nats.example:4222 NATS_NKEY_SEED_FILE=/etc/colonnade/nats-provisioner.nk NATS_CA_FILE=/etc/colonnade/ca.crt \\
     node scripts/provision.ts streams
   REDIS_PASSWORD_FILE=/etc/colonnade/redis-merger node scripts/provision.ts redis-merger-acl >> users.acl
 
@@ -38,8 +40,8 @@ const MIB = 1024 * 1024;
 async function makeStreams(): Promise<void> {
   const settings = {
     url: setting('NATS_URL', zText, { help: 'nats:// or tls:// address' }),
-    password: secretSetting('NATS_PASSWORD', { help: 'password of the user provisioner' }),
-    ca: setting('NATS_CA_FILE', zText, { help: 'CA of the NATS servers', default: '-' }),
+    nkeySeed: secretSetting('NATS_NKEY_SEED', { help: 'nkey seed of the user provisioner' }),
+    caFile: optionalSetting('NATS_CA_FILE', zPath, { help: 'CA of the NATS servers' }),
     eventsMib: setting('EVENTS_MAX_MIB', zCount, { help: 'space of EVENTS', default: '1024' }),
     auditMib: setting('AUDIT_MAX_MIB', zCount, { help: 'space of AUDIT', default: '4096' }),
     webhook: setting('AUDIT_WEBHOOK', zFlag, { help: 'keep records for a webhook', default: 'false' }),
@@ -51,9 +53,9 @@ async function makeStreams(): Promise<void> {
   await using bus = await connectBus({
     servers: config.url,
     user: 'provisioner',
-    password: config.password.reveal(),
+    nkeySeed: config.nkeySeed.reveal(),
     name: 'provision',
-    ...(config.ca === '-' ? {} : { tls: { caFile: config.ca } }),
+    caFile: config.caFile,
     logger: { info: say, warn: say, error: say },
   });
   await bus.provisionStreams({

@@ -10,6 +10,7 @@ import {
   startCall,
 } from '@colonnade/contracts';
 import { jetstreamManager, RetentionPolicy } from '@nats-io/jetstream';
+import { provisionStreams } from '../../packages/bus/src/streams.ts';
 import { type RealBus, startRealBus } from '../support/real-bus.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -91,6 +92,29 @@ describe('the streams', () => {
     await provision(true);
     await provision(false);
     assert.deepEqual(await consumers(), ['file']);
+  });
+
+  test('that the server gives no answer is not taken for a stream or a consumer that is not there', async () => {
+    const connection = await bus.raw('provisioner');
+    const asked: string[] = [];
+    const failing = (what: RegExp) =>
+      new Proxy(connection, {
+        get(target, property) {
+          const member: unknown = Reflect.get(target, property, target);
+          if (typeof member !== 'function') return member;
+          if (property !== 'request') return member.bind(target);
+          return (subject: string, ...rest: unknown[]) => {
+            asked.push(subject);
+            if (what.test(subject)) throw new Error('no answer within the time');
+            return member.call(target, subject, ...rest);
+          };
+        },
+      });
+    for (const what of [/STREAM\.INFO\.EVENTS/u, /CONSUMER\.INFO/u]) {
+      asked.length = 0;
+      await assert.rejects(provisionStreams(failing(what), SIZES), /no answer/u);
+      assert.match(asked.at(-1) ?? '', what);
+    }
   });
 
   test('provisioning again changes nothing but sizes', async () => {

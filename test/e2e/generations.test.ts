@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { fromPlain } from '@colonnade/value';
+import { fromPlain, toPlain, type Value } from '@colonnade/value';
 import { stackForTests, type TestStack, writeEstate } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -136,6 +136,45 @@ describe('when pillars change', () => {
     await nats.restart();
     for (const merger of mergers) await merger.restart();
     for (const minion of ['web-1', 'db-1']) await has(minion, 'meanwhile', 1);
+  });
+
+  test('an import is generated for whom it concerns; a pillar and a minion that move, at both their places', async () => {
+    const before = await inode('db-1');
+    const records = [
+      { kind: 'pillar', tgt_type: 'collection', collection_id: 'web', name: 'imported', value: 1 },
+      { kind: 'pillar', tgt_type: 'minion', master: MASTER, minion_id: 'web-1', name: 'moves', value: 'x' },
+    ];
+    const body = new Blob(records.map((record) => `${JSON.stringify(record)}\n`)).stream();
+    const headers = { 'content-type': 'application/x-ndjson' };
+    await (await world.api.stream('POST', '/import', { body, headers })).arrayBuffer();
+    await has('web-1', 'imported', 1);
+    assert.equal((await read('web-1'))?.moves, 'x');
+    assert.equal(await inode('db-1'), before);
+    const found = await world.api.call('POST', '/pillars/search', fromPlain({ name: 'moves' }));
+    const { pid, etag } = (toPlain(found.value as Value) as { items: { pid: string; etag: string }[] })
+      .items[0] as { pid: string; etag: string };
+    const target = fromPlain({ tgt_type: 'minion', master: MASTER, minion_id: 'db-1' });
+    const moved = await world.api.call('POST', `/pillars/${pid}/move`, target, { 'if-match': etag });
+    await has('db-1', 'moves', 'x');
+    await has('web-1', 'moves', undefined);
+    const renamed = { 'if-match': moved.headers.get('etag') ?? '' };
+    await world.api.call('POST', `/pillars/${pid}/rename`, fromPlain({ name: 'renamed' }), renamed);
+    await has('db-1', 'renamed', 'x');
+    assert.equal((await read('db-1'))?.moves, undefined);
+    await world.addMaster('west');
+    const url = `/masters/${MASTER}/minions/db-1`;
+    const now = (await world.api.call('GET', url)).headers.get('etag') ?? '';
+    await world.api.call('POST', `${url}/move`, fromPlain({ master: 'west' }), { 'if-match': now });
+    await waitFor('its policies at the other master', async () => {
+      const file = path.join(state(), 'share', 'west', 'db-1', 'rules', 'pillar.json');
+      return JSON.parse(await readFile(file, 'utf8').catch(() => '{}')).renamed === 'x';
+    });
+    await waitFor('the old folder to be gone', async () =>
+      stat(path.join(state(), 'share', MASTER, 'db-1')).then(
+        () => false,
+        () => true,
+      ),
+    );
   });
 
   test('a minion that is deleted has no policies any more', async () => {

@@ -150,7 +150,7 @@ function partsOf(stack: Stack, mongo: TestMongo | undefined): ReadonlyMap<string
 async function admitWitness(stack: Stack): Promise<NatsConnection> {
   const file = path.join(stack.dir, 'nats', 'nats.conf');
   const text = await readFile(file, 'utf8');
-  const password = stack.secrets.busPasswords.provisioner;
+  const password = stack.secrets.busNkeys.provisioner.seed;
   await writeFile(
     file,
     text.replace('users: [', `users: [\n      { user: "${WITNESS}", password: "${password}" }`),

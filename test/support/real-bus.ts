@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { type Bus, connectBus, renderNatsConfig } from '@colonnade/bus';
+import {
+  type Bus,
+  connectBus,
+  createUserNkey,
+  publicKeysOf,
+  renderNatsConfig,
+  type UserNkey,
+} from '@colonnade/bus';
 import { BUS_USERS, type BusUser, inboxPrefix } from '@colonnade/contracts';
 import type { NatsServer } from '@colonnade/embedded/servers';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, type NatsConnection, nkeyAuthenticator } from '@nats-io/transport-node';
 
 import { natsForTests } from './servers.ts';
 
@@ -15,11 +22,11 @@ export type RealBus = AsyncDisposable & {
   nats: NatsServer;
   /** As a service connects. */
   as(user: BusUser): Promise<Bus>;
-  /** As someone who stole a user's password connects: the plain client, nothing of ours in between. */
+  /** As someone who stole a user's nkey connects: the plain client, nothing of ours in between. */
   raw(user: BusUser, options?: { inboxPrefix?: string }): Promise<NatsConnection>;
   /** A connection that may do everything, which no user of Colonnade may: to see what is in the streams. */
   witness(): Promise<NatsConnection>;
-  passwordOf(user: BusUser): string;
+  nkeySeedOf(user: BusUser): string;
 };
 
 export type RealBusOptions = {
@@ -33,19 +40,16 @@ const MIB = 1024 * 1024;
 
 /** A real nats-server with all users, their rights and the streams. */
 export async function startRealBus(options: RealBusOptions = {}): Promise<RealBus> {
-  const passwords = Object.fromEntries(BUS_USERS.map((u) => [u, randomBytes(12).toString('hex')])) as Record<
-    BusUser,
-    string
-  >;
+  const nkeys = Object.fromEntries(BUS_USERS.map((u) => [u, createUserNkey()])) as Record<BusUser, UserNkey>;
   const witnessPassword = randomBytes(12).toString('hex');
-  const configText = configWithWitness(passwords, witnessPassword, options.maxFileBytes);
+  const configText = configWithWitness(nkeys, witnessPassword, options.maxFileBytes);
   const nats = await natsForTests({ configText });
   const open: AsyncDisposable[] = [];
   const as = async (user: BusUser) => {
     const bus = await connectBus({
       servers: nats.url,
       user,
-      password: passwords[user],
+      nkeySeed: nkeys[user].seed,
       name: `test ${user}`,
       logger: silent,
     });
@@ -65,8 +69,7 @@ export async function startRealBus(options: RealBusOptions = {}): Promise<RealBu
     async raw(user, rawOptions = {}) {
       const connection = await connect({
         servers: nats.url,
-        user,
-        pass: passwords[user],
+        authenticator: nkeyAuthenticator(Buffer.from(nkeys[user].seed)),
         inboxPrefix: rawOptions.inboxPrefix ?? inboxPrefix(user),
       });
       open.push({ [Symbol.asyncDispose]: () => connection.close() });
@@ -77,7 +80,7 @@ export async function startRealBus(options: RealBusOptions = {}): Promise<RealBu
       open.push({ [Symbol.asyncDispose]: () => connection.close() });
       return connection;
     },
-    passwordOf: (user) => passwords[user],
+    nkeySeedOf: (user) => nkeys[user].seed,
     async [Symbol.asyncDispose]() {
       for (const one of open.reverse()) await one[Symbol.asyncDispose]();
       await nats[Symbol.asyncDispose]();
@@ -86,14 +89,14 @@ export async function startRealBus(options: RealBusOptions = {}): Promise<RealBu
 }
 
 function configWithWitness(
-  passwords: Record<BusUser, string>,
+  nkeys: Record<BusUser, UserNkey>,
   witnessPassword: string,
   maxFileBytes = 64 * MIB,
 ): string {
   const text = renderNatsConfig({
     host: '127.0.0.1',
     port: -1,
-    passwords,
+    publicKeys: publicKeysOf(nkeys),
     syncAlways: false,
     maxFileBytes,
   });

@@ -7,6 +7,7 @@ export type Query = {
   auditID?: string;
   user?: string;
   verb?: string;
+  /** With or without its subresource: `pillars/reveal`. */
   resource?: string;
   namespace?: string;
   name?: string;
@@ -73,7 +74,9 @@ export function createMatcher(query: Query): (event: ParsedEvent) => boolean {
       (auditID === undefined || event.auditID === auditID) &&
       (user === undefined || username === user) &&
       (verb === undefined || event.verb === verb) &&
-      (resource === undefined || object.resource === resource) &&
+      (resource === undefined ||
+        object.resource === resource ||
+        `${object.resource}/${object.subresource}` === resource) &&
       (namespace === undefined || object.namespace === namespace) &&
       (name === undefined || object.name === name) &&
       (since === undefined || time >= since) &&

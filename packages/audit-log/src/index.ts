@@ -1,4 +1,5 @@
 export { CHAIN_START, nextHead } from './chain.ts';
+export { applyFilter, type EventFilter, filterBy } from './filter.ts';
 export { createMatcher, findEvents, type Query, type SequenceRange } from './find.ts';
 export { type FollowOptions, followLog } from './follow.ts';
 export {

@@ -132,7 +132,8 @@ async function verifyPart(
     if (record.kind !== 'p') anchors.pass(walk, { file: part.name, line: number }, walk.seq === header.seq);
   }
   if (!part.growing && (await lines?.next())?.done === false) return fail('line_added', number + 1, walk.seq);
-  return walk;
+  // Without a record it has said nothing of other numbers: the next file still has to.
+  return last === undefined ? (before ?? walk) : walk;
 }
 
 async function compareLine(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import { ColonnadeError, decodeAuditMessage } from '@colonnade/contracts';
@@ -19,6 +20,7 @@ import {
 let bus: RealBus;
 let api: Bus;
 let handled = 0;
+let exported: Readable | undefined;
 
 before(async () => {
   bus = await startRealBus();
@@ -38,6 +40,11 @@ function addRoutes(app: FastifyInstance): void {
   app.post('/pillars', handler);
   app.get('/pillars/:pid', handler);
   app.post('/pillars/:pid/reveal', { config: { audit: { floor: true } } }, handler);
+  app.get('/export', { config: { audit: { floor: true } } }, async (_, reply) => {
+    await removeStream(bus);
+    exported = Readable.from(['the estate']);
+    return reply.send(exported);
+  });
 }
 
 const started = async (options: Partial<Parameters<typeof startApp>[0]> = {}): Promise<TestApp> =>
@@ -124,6 +131,17 @@ test('a reveal whose end cannot be recorded is withheld, and its end recorded la
   await restoreStream(bus);
   const late = await waitFor('the record', async () => (await readRecords(bus))[0]);
   assert.deepEqual([late.stage, late.responseStatus?.code], ['ResponseComplete', 200]);
+});
+
+test('a stream whose record cannot be stored is withheld, and let go of', async () => {
+  await removeStream(bus);
+  await restoreStream(bus);
+  await using app = await started();
+  const answer = await send(app, 'GET', '/export');
+  assert.equal(answer.status, 500);
+  assert.doesNotMatch(await answer.text(), /estate"?$/u);
+  assert.equal(exported?.destroyed, true);
+  await restoreStream(bus);
 });
 
 test('a write whose end cannot be recorded is answered all the same, and its end recorded later', async () => {

@@ -5,7 +5,7 @@ import type { BusLogger } from './logger.ts';
 /** As `busSettings` of `packages/service-kit` reads it. */
 export type BusConfig = {
   natsUrl: string;
-  natsPassword: { reveal(): string };
+  natsNkeySeed: { reveal(): string };
   natsCaFile: string | undefined;
 };
 
@@ -17,9 +17,9 @@ export function connectService(user: BusUser, config: BusConfig, logger: BusLogg
   return connectBus({
     servers: config.natsUrl,
     user,
-    password: config.natsPassword.reveal(),
+    nkeySeed: config.natsNkeySeed.reveal(),
     name: user,
+    caFile: config.natsCaFile,
     logger,
-    ...(config.natsCaFile === undefined ? {} : { tls: { caFile: config.natsCaFile } }),
   });
 }

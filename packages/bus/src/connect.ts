@@ -1,30 +1,32 @@
-import { readFileSync } from 'node:fs';
 import { type BusUser, ColonnadeError, inboxPrefix } from '@colonnade/contracts';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import type { BusLogger } from './logger.ts';
+import { authenticateWith } from './nkey.ts';
 
 export type BusOptions = {
-  /** One or several `nats://host:port`, separated by commas. */
+  /** One or several `nats://host:port`, separated by commas. Off this host nothing is said without TLS. */
   servers: string;
   user: BusUser;
-  password: string;
+  /** Seed of the user's nkey, `SU…`. */
+  nkeySeed: string;
   /** Shown in the server's connection list. */
   name: string;
-  tls?: { caFile?: string; certFile?: string; keyFile?: string };
+  /** CA of the servers, PEM; read anew at each connection. Without it the authorities the system knows count. */
+  caFile?: string | undefined;
   logger: BusLogger;
 };
 
 /**
  * Opens one connection that reconnects for ever, with the user's own inbox prefix.
- * @throws ColonnadeError `bus_unavailable` when no server answers or the password is wrong
+ * @throws ColonnadeError `bus_unavailable` when no server answers, knows the key or can be trusted, `misconfigured` when the seed is none
  */
 export async function openConnection(options: BusOptions): Promise<NatsConnection> {
-  const read = (path: string | undefined) => (path === undefined ? {} : readFileSync(path, 'utf8'));
+  const servers = options.servers.split(',').map((s) => s.trim());
+  const authenticator = authenticateWith(options.nkeySeed);
   try {
     return await connect({
-      servers: options.servers.split(',').map((s) => s.trim()),
-      user: options.user,
-      pass: options.password,
+      servers,
+      authenticator,
       name: options.name,
       inboxPrefix: inboxPrefix(options.user),
       maxReconnectAttempts: -1,
@@ -33,25 +35,26 @@ export async function openConnection(options: BusOptions): Promise<NatsConnectio
       pingInterval: 10_000,
       maxPingOut: 2,
       ignoreClusterUpdates: false,
-      ...(options.tls === undefined
-        ? {}
-        : {
-            tls: {
-              ...(options.tls.caFile === undefined ? {} : { ca: read(options.tls.caFile) as string }),
-              ...(options.tls.certFile === undefined ? {} : { cert: read(options.tls.certFile) as string }),
-              ...(options.tls.keyFile === undefined ? {} : { key: read(options.tls.keyFile) as string }),
-            },
-          }),
+      ...tlsOf(servers, options.caFile),
     });
   } catch (thrown) {
     throw new ColonnadeError(
       'bus_unavailable',
-      `NATS does not accept user ${options.user} at ${options.servers}`,
-      {
-        cause: thrown,
-      },
+      `NATS does not accept user ${options.user} at ${options.servers}: ${thrown instanceof Error ? thrown.message : thrown}`,
+      { cause: thrown },
     );
   }
+}
+
+/** A server that offers no TLS is refused then, so nobody between can take it away. */
+function tlsOf(servers: readonly string[], caFile: string | undefined) {
+  if (caFile !== undefined) return { tls: { caFile } };
+  return servers.every(isOnThisHost) ? {} : { tls: {} };
+}
+
+function isOnThisHost(server: string): boolean {
+  const url = URL.parse(server.includes('://') ? server : `nats://${server}`);
+  return url?.protocol === 'nats:' && /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/u.test(url.hostname);
 }
 
 /** Logs what becomes of a connection, and tells whether it stands now. */

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ColonnadeError, type ConsumerDefinition, toColonnadeError } from '@colonnade/contracts';
 import { type ConsumerInfo, jetstreamManager, type StreamInfo } from '@nats-io/jetstream';
 import type { NatsConnection } from '@nats-io/transport-node';
+import { isNotFound } from './not-found.ts';
 import { type Delivery, openPullReader, type PullOptions, type PullReader } from './pull.ts';
 import { fromNatsError } from './wire-error.ts';
 
@@ -182,7 +183,7 @@ export async function consumerState(
   try {
     infos = await Promise.all([manager.consumers.info(stream, durable), manager.streams.info(stream)]);
   } catch (thrown) {
-    if (thrown instanceof Error && /not found/iu.test(thrown.message)) {
+    if (isNotFound(thrown)) {
       throw new ColonnadeError('not_found', `${stream} has no consumer ${durable}; provision it first`);
     }
     throw fromNatsError(thrown, `${stream} ${durable}`);

@@ -10,7 +10,13 @@ export {
   type StreamFill,
 } from './inspect.ts';
 export type { BusLogger } from './logger.ts';
-export { type NatsConfigOptions, renderNatsConfig, renderProductionNatsConfig } from './nats-config.ts';
+export {
+  type NatsConfigOptions,
+  publicKeysText,
+  renderNatsConfig,
+  renderProductionNatsConfig,
+} from './nats-config.ts';
+export { createUserNkey, publicKeysOf, readUserNkey, type UserNkey } from './nkey.ts';
 export type { DurableMessage } from './publish.ts';
 export type { Delivery, PullOptions } from './pull.ts';
 export { type Route, route, type ServedService, type ServiceDescription } from './serve.ts';

@@ -10,6 +10,7 @@ import { jetstreamManager } from '@nats-io/jetstream';
 import { Svcm } from '@nats-io/services';
 import type { NatsConnection, QueuedIterator } from '@nats-io/transport-node';
 import { type BusOptions, openConnection } from './connect.ts';
+import { isNotFound } from './not-found.ts';
 import { fromNatsError } from './wire-error.ts';
 
 /** One process of a NATS micro service, as PING, INFO and STATS tell it. */
@@ -129,7 +130,7 @@ async function listConsumers(connection: NatsConnection): Promise<ConsumerLag[]>
 /** "Not found" is an answer; that the bus does not carry the question is none. */
 function whenMissing(what: string): (thrown: unknown) => undefined {
   return (thrown) => {
-    if (thrown instanceof Error && /not found/u.test(thrown.message)) return undefined;
+    if (isNotFound(thrown)) return undefined;
     throw fromNatsError(thrown, what);
   };
 }

@@ -1,4 +1,5 @@
 import { ColonnadeError, type ConsumerDefinition, inboxPrefix } from '@colonnade/contracts';
+import { PubHeaders } from '@nats-io/jetstream';
 import { createInbox, type Msg, type NatsConnection, nanos } from '@nats-io/transport-node';
 import { createPullWait, type PullResult, type PullWait } from './pull-wait.ts';
 import { fromNatsError } from './wire-error.ts';
@@ -12,6 +13,8 @@ export type Delivery = {
   /** 1: the first time. */
   readonly tries: number;
   readonly subject: string;
+  /** `Nats-Msg-Id`: the same for every try of one message. Read from the headers only where somebody asks. */
+  readonly msgId?: string | undefined;
   readonly payload: Uint8Array;
 };
 
@@ -180,6 +183,9 @@ function readDelivery(message: Msg): Held {
     tries: Number(tries),
     subject: message.subject,
     payload: message.data,
+    get msgId() {
+      return message.headers?.get(PubHeaders.MsgIdHdr) || undefined;
+    },
     reply,
   };
 }

@@ -5,6 +5,7 @@ import {
   decode,
   type Endpoint,
   encode,
+  HEADER_AUDIT_ID,
   HEADER_BUDGET_MS,
   HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
@@ -40,6 +41,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   const head = headers();
   head.set(HEADER_TRACEPARENT, childTraceparent(call.traceparent));
   head.set(HEADER_BUDGET_MS, String(timeout));
+  if (call.auditID !== undefined) head.set(HEADER_AUDIT_ID, call.auditID);
   if (endpoint.sealedAnswer) head.set(HEADER_REPLY_KEY, keys.publicKey);
   const answer = await connection
     .request(endpoint.subject, payload, { timeout, headers: head })

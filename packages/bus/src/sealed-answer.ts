@@ -13,7 +13,7 @@ import { ColonnadeError } from '@colonnade/contracts';
 
 /**
  * Answers that hold a secret, encrypted to the process that asked. All processes of a service share a NATS user, so
- * whoever steals its password may listen to `_INBOX.<user>.>`; without the asking process's private key he hears noise.
+ * whoever steals its nkey may listen to `_INBOX.<user>.>`; without the asking process's private key he hears noise.
  * X25519, HKDF-SHA-256, AES-256-GCM; a pair of processes agrees on a key once.
  */
 export type AnswerKeys = {

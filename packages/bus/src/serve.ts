@@ -5,9 +5,11 @@ import {
   decode,
   type Endpoint,
   encode,
+  HEADER_AUDIT_ID,
   HEADER_BUDGET_MS,
   HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
+  isAuditId,
   LIMITS,
   replyPrefixes,
   startCall,
@@ -135,7 +137,9 @@ function replyKeyOf(message: ServiceMsg): string {
 function callOf(message: ServiceMsg): Call {
   const budget = Number(message.headers?.get(HEADER_BUDGET_MS));
   const budgetMs = Number.isFinite(budget) && budget > 0 ? Math.min(budget, MAX_BUDGET_MS) : MAX_BUDGET_MS;
-  return startCall(budgetMs, message.headers?.get(HEADER_TRACEPARENT));
+  const call = startCall(budgetMs, message.headers?.get(HEADER_TRACEPARENT));
+  const auditID = message.headers?.get(HEADER_AUDIT_ID);
+  return isAuditId(auditID) ? { ...call, auditID } : call;
 }
 
 /**

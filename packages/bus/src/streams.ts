@@ -23,6 +23,7 @@ import {
   type StreamConfig,
 } from '@nats-io/jetstream';
 import { type NatsConnection, nanos } from '@nats-io/transport-node';
+import { undefinedIfNotFound } from './not-found.ts';
 
 export type StreamSizes = {
   /** Space reserved for each stream, bytes: neither can starve the other. */
@@ -112,7 +113,7 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
 }
 
 async function makeStream(manager: JetStreamManager, config: WantedStream): Promise<void> {
-  const existing = await manager.streams.info(config.name).catch(() => undefined);
+  const existing = await manager.streams.info(config.name).catch(undefinedIfNotFound);
   if (existing === undefined) await manager.streams.add(config as StreamConfig);
   // What AUDIT has become stays: going back would keep what both backends have.
   else await updateStream(manager, { ...config, retention: existing.config.retention });
@@ -137,6 +138,6 @@ async function makeConsumer(
 }
 
 async function dropConsumer(manager: JetStreamManager, consumer: ConsumerDefinition): Promise<void> {
-  const there = await manager.consumers.info(consumer.stream, consumer.durable).catch(() => undefined);
+  const there = await manager.consumers.info(consumer.stream, consumer.durable).catch(undefinedIfNotFound);
   if (there !== undefined) await manager.consumers.delete(consumer.stream, consumer.durable);
 }

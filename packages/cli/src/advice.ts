@@ -15,7 +15,7 @@ const ADVICE: Partial<Record<ErrorCode, string>> = {
   kms_unavailable: 'crypto-kms does not answer: colonnade status',
   audit_unavailable:
     'NATS or its stream AUDIT takes no record, and without one nothing is done: colonnade status',
-  bus_unavailable: 'check the address of NATS, the password of its user "operator", and that it runs',
+  bus_unavailable: 'check the address of NATS, the nkey of its user "operator", and that it runs',
 };
 
 /** What a person can do about an error. */

@@ -3,6 +3,8 @@ import { auditFind } from './commands/audit/find.ts';
 import { auditReplay } from './commands/audit/replay.ts';
 import { auditTail } from './commands/audit/tail.ts';
 import { auditVerify } from './commands/audit/verify.ts';
+import { busCreds } from './commands/bus/creds.ts';
+import { changes } from './commands/changes.ts';
 import { collectionCreate } from './commands/collection/create.ts';
 import { collectionDelete } from './commands/collection/delete.ts';
 import { collectionGet } from './commands/collection/get.ts';
@@ -94,6 +96,8 @@ export const COMMANDS: readonly Command[] = [
   auditReplay,
   auditTail,
   auditVerify,
+  busCreds,
+  changes,
   collectionCreate,
   collectionDelete,
   collectionGet,

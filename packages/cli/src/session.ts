@@ -40,17 +40,16 @@ export function createSession(
       return api;
     },
     async inspector() {
-      const { url, password, caFile } = busSettings(env, chosen);
+      const { url, nkeySeed, caFile } = busSettings(env, chosen);
       const silent = { info: () => {}, warn: () => {}, error: () => {} };
-      const security = caFile === undefined ? {} : { tls: { caFile } };
       // Most commands never need a NATS client.
       const { connectInspector } = await import('@colonnade/bus');
       return await connectInspector({
         servers: url,
-        password,
+        nkeySeed,
         name: 'colonnade',
         logger: silent,
-        ...security,
+        caFile,
       });
     },
   };

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import net from 'node:net';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -10,6 +11,35 @@ import { waitFor } from '../../../test/support/wait-for.ts';
 import { bundledCli, type Cli, environmentOf, privateFile } from './support.ts';
 
 const root = { tgt_type: 'root' };
+
+/** A way to a port on which connections can be broken off. */
+async function startCut(port: number) {
+  const sockets = new Set<net.Socket>();
+  const server = net.createServer((near) => {
+    const far = net.connect(port, '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(one);
+      one.on('error', () => {}).on('close', () => sockets.delete(one) && other.destroy());
+      one.pipe(other);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    port: (server.address() as net.AddressInfo).port,
+    close,
+    async [Symbol.asyncDispose]() {
+      close();
+      server.close();
+    },
+  };
+}
 
 describe('what every command promises', () => {
   const owned = new AsyncDisposableStack();
@@ -135,10 +165,55 @@ describe('what every command promises', () => {
 
   test('a reader that goes away ends the command without a word', async () => {
     const bundle = path.join(cli.dir, 'colonnade.cjs');
-    const line = `"${process.execPath}" "${bundle}" completion bash --json | true; echo "\${PIPESTATUS[0]}"`;
-    const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { env: cli.env });
-    assert.match(stdout, /^(?:0|141)\n$/u);
-    assert.equal(stderr, '');
+    for (const [args, code] of [
+      ['completion bash --json', /^(?:0|141)\n$/u],
+      // The reader is gone before the second line.
+      ['changes --since 0', /^141\n$/u],
+    ] as const) {
+      await writeEstate(stack.api).pillar(root, `gone_${args.length}`, 1n);
+      const line = `"${process.execPath}" "${bundle}" ${args} | true; echo "\${PIPESTATUS[0]}"`;
+      const { stdout, stderr } = await promisify(execFile)('bash', ['-c', line], { env: cli.env });
+      assert.match(stdout, code);
+      assert.equal(stderr, '');
+    }
+  });
+
+  test('changes goes on where it was when the connection breaks, and ends when asked to', async () => {
+    const write = writeEstate(stack.api);
+    const api = new URL(stack.stack.api.url);
+    await using cut = await startCut(Number(api.port));
+    const bundle = path.join(cli.dir, 'colonnade.cjs');
+    const env = { ...cli.env, COLONNADE_URL: `http://127.0.0.1:${cut.port}` };
+    const child = spawn(process.execPath, [bundle, 'changes', '--json'], { env });
+    const seen: { event: string; clock?: number; changed?: string[] }[] = [];
+    let said = '';
+    let text = '';
+    child.stdout.on('data', (part) => {
+      const lines = `${text}${part}`.split('\n');
+      text = lines.pop() ?? '';
+      seen.push(...lines.map((line) => JSON.parse(line)));
+    });
+    child.stderr.on('data', (part) => {
+      said += String(part);
+    });
+    await waitFor('the beginning', () => seen.some(({ event }) => event === 'ready'), { limitMs: 30_000 });
+    await write.pillar(root, 'seen_before', 1n);
+    await waitFor('the first', () => seen.some(({ changed }) => changed?.includes('scope:base')));
+    cut.close();
+    await write.collection('meanwhile');
+    await waitFor('the second', () => seen.some(({ changed }) => changed?.includes('collections')), {
+      limitMs: 30_000,
+    });
+    assert.match(said, /broke off; going on after \S+\.\d+\n/u);
+    assert.ok(!JSON.stringify(seen).includes('reset'));
+    child.kill('SIGINT');
+    assert.deepEqual(await once(child, 'exit'), [130, null]);
+    const typed = await cli.terminal(['changes', '--since', '0'], {
+      types: [{ expect: 'CLOCK +KIND[\\s\\S]*scope|all ', send: '\u0003' }],
+    });
+    assert.equal(typed.code, 130, typed.output);
+    assert.equal((await cli.pipe(['changes', '--since', 'noon', '--once'])).code, 2);
+    assert.equal((await cli.pipe(['changes'], { env: { COLONNADE_URL: 'http://127.0.0.1:9' } })).code, 6);
   });
 
   test('tail goes on over a rotation, and loses nothing', async () => {

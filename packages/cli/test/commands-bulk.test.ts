@@ -1,7 +1,7 @@
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { stackForTests, writeEstate } from '../../../test/support/stack.ts';
 import { BULK_STEPS } from './steps/bulk.ts';
-import { bundledCli, type Cli, createMemory, environmentOf, type Memory, MODES, runStep } from './support.ts';
+import { bundledCli, type Cli, environmentOf, testSteps } from './support.ts';
 
 describe('commands on the estate as a whole', () => {
   const owned = new AsyncDisposableStack();
@@ -14,13 +14,5 @@ describe('commands on the estate as a whole', () => {
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-      });
-      for (const step of BULK_STEPS) test(step.command, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, BULK_STEPS);
 });

@@ -1,17 +1,8 @@
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { stackForTests } from '../../../test/support/stack.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
-import {
-  bundledCli,
-  type Cli,
-  createMemory,
-  environmentOf,
-  type Memory,
-  MODES,
-  privateFile,
-  runStep,
-} from './support.ts';
+import { bundledCli, type Cli, environmentOf, privateFile, testSteps } from './support.ts';
 
 describe('commands on the estate', () => {
   const owned = new AsyncDisposableStack();
@@ -23,17 +14,9 @@ describe('commands on the estate', () => {
     const issuer = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_AUDIENCE: 'colonnade', OIDC_ROLES_FILE: roles };
     const stack = owned.use(await stackForTests({ env: { ...issuer, KMS_KEY_PREPUBLISH_S: '0' } }));
     cli = owned.use(await bundledCli(environmentOf(stack)));
+    await privateFile(cli.dir, 'rule.yaml', '{field: os.name, op: eq, value: Debian}\n');
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-        await privateFile(memory.dir, 'rule.yaml', '{field: os.name, op: eq, value: Debian}\n');
-      });
-      for (const step of ESTATE_STEPS) test(step.command, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, ESTATE_STEPS);
 });

@@ -1,7 +1,7 @@
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { stackForTests, writeEstate } from '../../../test/support/stack.ts';
 import { HISTORY_STEPS } from './steps/history.ts';
-import { bundledCli, type Cli, createMemory, environmentOf, type Memory, MODES, runStep } from './support.ts';
+import { bundledCli, type Cli, environmentOf, MODES, testSteps } from './support.ts';
 
 describe('commands on the history', () => {
   const owned = new AsyncDisposableStack();
@@ -11,18 +11,10 @@ describe('commands on the history', () => {
     for (const master of ['salt', 'west']) await stack.addMaster(master);
     const write = writeEstate(stack.api);
     await write.collection('shop');
-    for (const mode of MODES) await write.minion('salt', `${mode}-mover`, []);
+    for (const mode of [...MODES, 'all']) await write.minion('salt', `${mode}-mover`, []);
     cli = owned.use(await bundledCli(environmentOf(stack)));
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-      });
-      for (const step of HISTORY_STEPS) test(step.command, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, HISTORY_STEPS);
 });

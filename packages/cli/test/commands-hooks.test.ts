@@ -6,9 +6,7 @@ import { fromPlain, toPlain } from '@colonnade/value';
 import { stackForTests, type TestStack, writeEstate } from '../../../test/support/stack.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { HOOK, HOOK_STEPS } from './steps/hooks.ts';
-import { bundledCli, type Cli, createMemory, environmentOf, type Memory, MODES, runStep } from './support.ts';
-
-const NOTHING_KEPT = { kept: {} } as Memory;
+import { bundledCli, type Cli, environmentOf, testSteps } from './support.ts';
 
 const script = `#!/bin/sh
 # HOOK_KILL_TIMEOUT=9s
@@ -71,17 +69,7 @@ describe('commands for hooks and generations', () => {
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode, { generation });
-      });
-      for (const step of HOOK_STEPS) {
-        test(`${step.command} ${step.args(NOTHING_KEPT).join(' ')}`, () => runStep(cli, step, memory));
-      }
-    });
-  }
+  testSteps(() => cli, HOOK_STEPS, { kept: () => ({ generation }) });
 
   test('a viewer sees hooks, and runs none', async () => {
     const body = fromPlain({ sub: 'ann', roles: ['viewer'] });

@@ -1,21 +1,12 @@
 import path from 'node:path';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { MongoClient } from 'mongodb';
 import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { mongoForTests, skipWithoutMongo } from '../../../test/support/mongo.ts';
 import { stackForTests, type TestStack, writeEstate } from '../../../test/support/stack.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
-import {
-  bundledCli,
-  type Cli,
-  createMemory,
-  environmentOf,
-  type Memory,
-  MODES,
-  privateFile,
-  runStep,
-} from './support.ts';
+import { bundledCli, type Cli, environmentOf, MODES, privateFile, testSteps } from './support.ts';
 
 const skip = await skipWithoutMongo();
 
@@ -69,16 +60,8 @@ describe('commands beside the estate', () => {
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode, { ...kept, mongo: kept[`mongo-${mode}`] ?? '' });
-      });
-      for (const step of OPERATE_STEPS) {
-        const skipped = step.command === 'adopt' ? skip : false;
-        test(step.command, { skip: skipped }, () => runStep(cli, step, memory));
-      }
-    });
-  }
+  testSteps(() => cli, OPERATE_STEPS, {
+    kept: (mode) => ({ ...kept, mongo: kept[`mongo-${mode}`] ?? '' }),
+    skip: ({ command }) => (command === 'adopt' ? skip : false),
+  });
 });

@@ -1,7 +1,7 @@
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { stackForTests, type TestStack, writeEstate } from '../../../test/support/stack.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
-import { bundledCli, type Cli, createMemory, environmentOf, type Memory, MODES, runStep } from './support.ts';
+import { bundledCli, type Cli, environmentOf, testSteps } from './support.ts';
 
 describe('commands on pillars', () => {
   let stack: TestStack;
@@ -18,13 +18,5 @@ describe('commands on pillars', () => {
     await stack?.[Symbol.asyncDispose]();
   });
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-      });
-      for (const step of PILLAR_STEPS) test(step.command, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, PILLAR_STEPS);
 });

@@ -1,16 +1,7 @@
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { stackForTests, writeEstate } from '../../../test/support/stack.ts';
 import { TASK_FILES, TASK_STEPS } from './steps/tasks.ts';
-import {
-  bundledCli,
-  type Cli,
-  createMemory,
-  environmentOf,
-  type Memory,
-  MODES,
-  privateFile,
-  runStep,
-} from './support.ts';
+import { bundledCli, type Cli, environmentOf, privateFile, testSteps } from './support.ts';
 
 describe('commands on templates and tasks', () => {
   const owned = new AsyncDisposableStack();
@@ -27,13 +18,5 @@ describe('commands on templates and tasks', () => {
   });
   after(() => owned.disposeAsync());
 
-  for (const mode of MODES) {
-    describe(`in a ${mode}`, () => {
-      let memory: Memory;
-      before(async () => {
-        memory = await createMemory(cli, mode);
-      });
-      for (const step of TASK_STEPS) test(step.command, () => runStep(cli, step, memory));
-    });
-  }
+  testSteps(() => cli, TASK_STEPS);
 });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { before, describe, test } from 'node:test';
 import { promisify, stripVTControlCharacters } from 'node:util';
 import { parseValue, toPlain } from '@colonnade/value';
 import type { TestStack } from '../../../test/support/stack.ts';
@@ -94,19 +95,41 @@ export function environmentOf({ stack }: TestStack): Record<string, string> {
     COLONNADE_URL: stack.api.url,
     COLONNADE_TOKEN_FILE: path.join(stack.dir, 'secrets', 'admin-token'),
     COLONNADE_NATS_URL: stack.nats.url,
-    COLONNADE_NATS_PASSWORD_FILE: stack.secrets.busPasswordFiles.operator,
+    COLONNADE_NATS_NKEY_FILE: stack.secrets.busNkeyFiles.operator,
     COLONNADE_AUDIT_LOG: stack.auditLog,
   };
 }
 
-export async function createMemory(cli: Cli, mode: Mode, kept: Record<string, string> = {}): Promise<Memory> {
+async function createMemory(cli: Cli, mode: Mode, kept: Record<string, string> = {}): Promise<Memory> {
   const dir = path.join(cli.dir, mode);
   await mkdir(dir);
   return { mode, dir, kept: { ...kept }, own: (name) => `${mode}-${name}` };
 }
 
+/**
+ * Tests of all steps, in a pipe and on a terminal; each mode has a memory of its own.
+ * @param more what a mode begins with, and why a step is skipped
+ */
+export function testSteps(
+  cli: () => Cli,
+  steps: readonly Step[],
+  more: { kept?: (mode: Mode) => Record<string, string>; skip?: (step: Step) => string | false } = {},
+): void {
+  for (const mode of MODES) {
+    describe(`in a ${mode}`, () => {
+      let memory: Memory;
+      before(async () => {
+        memory = await createMemory(cli(), mode, more.kept?.(mode));
+      });
+      for (const step of steps) {
+        test(step.command, { skip: more.skip?.(step) ?? false }, () => runStep(cli(), step, memory));
+      }
+    });
+  }
+}
+
 /** Runs a step in its mode, and holds it to what every command promises. */
-export async function runStep(cli: Cli, step: Step, memory: Memory): Promise<void> {
+async function runStep(cli: Cli, step: Step, memory: Memory): Promise<void> {
   const args = [...step.command.split(' '), ...step.args(memory)];
   const env = step.env?.(memory) ?? {};
   const code = step.code ?? 0;

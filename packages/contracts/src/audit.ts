@@ -14,6 +14,13 @@ export function auditSubject(service: BusUser): string {
 /** Seed 001: the stages and levels of audit.k8s.io/v1. */
 export const AUDIT_STAGES = ['RequestReceived', 'ResponseStarted', 'ResponseComplete', 'Panic'] as const;
 export type AuditStage = (typeof AUDIT_STAGES)[number];
+
+const AUDIT_ID = /^[\x21-\x7e]{1,64}$/u;
+
+/** An Audit-ID that somebody else has chosen: 1–64 visible ASCII characters, which fit a header. */
+export function isAuditId(text: unknown): text is string {
+  return typeof text === 'string' && AUDIT_ID.test(text);
+}
 export const AUDIT_LEVELS = ['None', 'Metadata', 'Request', 'RequestResponse'] as const;
 /** API group and version of everything Colonnade's own records and policies name. */
 export const AUDIT_API_GROUP = 'colonnade';

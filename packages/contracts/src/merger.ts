@@ -29,6 +29,16 @@ export const zOrigin = z.strictObject({
 });
 export type Origin = z.infer<typeof zOrigin>;
 
+export const zExplainedKey = z.strictObject({
+  name: z.string(),
+  is_secret: z.boolean(),
+  /** The plain value, or SECRET_MASK; null when values are left out, and from the merger for what it was not given. */
+  value: zValue,
+  winner: zOrigin,
+  /** The ones it overrode, nearest first. */
+  overrode: z.array(zOrigin),
+});
+
 export const zExplanation = z.strictObject({
   clock: int(),
   master: z.string(),
@@ -37,17 +47,9 @@ export const zExplanation = z.strictObject({
   pillarenv: z.string(),
   /** Collections the minion is a member of by a rule over its inventory; absent: none. */
   rule_collections: z.array(z.string()).optional(),
-  keys: z.array(
-    z.strictObject({
-      name: z.string(),
-      is_secret: z.boolean(),
-      /** The plain value, or SECRET_MASK; null when values are left out, and from the merger for what is not saved. */
-      value: zValue,
-      winner: zOrigin,
-      /** The ones it overrode, nearest first. */
-      overrode: z.array(zOrigin),
-    }),
-  ),
+  /** The environments that were read, in the order they are applied: a later one wins. */
+  scopes: z.array(z.string()),
+  keys: z.array(zExplainedKey),
 });
 export type Explanation = z.infer<typeof zExplanation>;
 
@@ -61,6 +63,21 @@ export const zUnsavedChange = z.strictObject({
   is_secret: z.boolean(),
 });
 export type UnsavedChange = z.infer<typeof zUnsavedChange>;
+
+/** What stood in a scope, whole, and without values: those stay with who asks. */
+export const zPastScope = z.strictObject({
+  pillarenv: z.string(),
+  pillars: z.array(
+    z.strictObject({
+      pid: z.string(),
+      tgt_type: zTgtType,
+      tgt_id: z.string(),
+      name: z.string(),
+      is_secret: z.boolean(),
+    }),
+  ),
+});
+export type PastScope = z.infer<typeof zPastScope>;
 
 /** Memberships that are supposed instead of a minion's own, in their order. */
 export const zSupposedCollections = z
@@ -79,6 +96,8 @@ export const mergerExplain = defineEndpoint({
     omit_values: z.boolean().optional(),
     changes: z.array(zUnsavedChange).max(LIMITS.previewChanges).optional(),
     collections: zSupposedCollections.optional(),
+    /** Supposed instead of what these scopes hold. `unavailable` when another one is to be read: ask anew. */
+    past: z.array(zPastScope).optional(),
   }),
   response: zExplanation,
 });

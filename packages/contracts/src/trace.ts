@@ -5,6 +5,8 @@ export type Call = {
   traceparent: string;
   /** Milliseconds on this process's `performance.now()` clock; two machines' clocks are never compared. */
   deadlineMs: number;
+  /** Audit-ID of the HTTP request that the call is made for: what is recorded on its way bears the same. Chosen by a client. */
+  auditID?: string;
 };
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/u;

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { createUserNkey, readUserNkey, type UserNkey } from '@colonnade/bus';
 import { BUS_USERS, type BusUser } from '@colonnade/contracts';
 
 /** Paths of the secret files of one embedded installation, and what the starter itself needs of them. */
 export type InstallationSecrets = {
-  busPasswordFiles: Readonly<Record<BusUser, string>>;
-  busPasswords: Readonly<Record<BusUser, string>>;
+  busNkeyFiles: Readonly<Record<BusUser, string>>;
+  busNkeys: Readonly<Record<BusUser, UserNkey>>;
   redisMergerPasswordFile: string;
   redisMergerPassword: string;
   redisAdminPassword: string;
@@ -18,7 +19,7 @@ export type InstallationSecrets = {
 };
 
 /**
- * Reads the secrets of an installation, making at first start what is missing: passwords, a KEK and a root key of 32 bytes, the
+ * Reads the secrets of an installation, making at first start what is missing: nkeys, passwords, a KEK and a root key of 32 bytes, the
  * first admin token. One file each, mode 0600, in a folder of mode 0700; what exists is never made again.
  */
 export async function loadSecrets(dir: string): Promise<InstallationSecrets> {
@@ -29,15 +30,18 @@ export async function loadSecrets(dir: string): Promise<InstallationSecrets> {
     if (!existsSync(file)) await writeSecret(file, make());
     return { file, text: (await readFile(file, 'utf8')).trimEnd() };
   };
-  const bus = await Promise.all(BUS_USERS.map(async (u) => [u, await one(`nats-${u}`, password)] as const));
+  const nkeySeed = () => createUserNkey().seed;
+  const bus = await Promise.all(
+    BUS_USERS.map(async (u) => [u, await one(`nats-${u}.nk`, nkeySeed)] as const),
+  );
   const redisMerger = await one('redis-pillar-merger', password);
   const redisAdmin = await one('redis-admin', password);
   const kek = await one('pillars-kek', () => randomBytes(32).toString('base64'));
   const rootKey = await one('kms-root-key', () => randomBytes(32).toString('base64'));
   const admin = await one('admin-token', newApiToken);
   return {
-    busPasswordFiles: Object.fromEntries(bus.map(([u, s]) => [u, s.file])) as Record<BusUser, string>,
-    busPasswords: Object.fromEntries(bus.map(([u, s]) => [u, s.text])) as Record<BusUser, string>,
+    busNkeyFiles: Object.fromEntries(bus.map(([u, s]) => [u, s.file])) as Record<BusUser, string>,
+    busNkeys: Object.fromEntries(bus.map(([u, s]) => [u, readUserNkey(s.text)])) as Record<BusUser, UserNkey>,
     redisMergerPasswordFile: redisMerger.file,
     redisMergerPassword: redisMerger.text,
     redisAdminPassword: redisAdmin.text,

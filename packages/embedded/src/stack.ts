@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connectBus, renderNatsConfig } from '@colonnade/bus';
+import { connectBus, publicKeysOf, renderNatsConfig } from '@colonnade/bus';
 import { ColonnadeError, mergerAclRules } from '@colonnade/contracts';
 import { type InstallationSecrets, loadSecrets } from './secrets.ts';
 import {
@@ -151,7 +151,7 @@ async function launchNats(options: StackOptions, secrets: InstallationSecrets): 
   const configText = renderNatsConfig({
     host: '127.0.0.1',
     port: -1,
-    passwords: secrets.busPasswords,
+    publicKeys: publicKeysOf(secrets.busNkeys),
     syncAlways: options.syncAlways ?? true,
     maxFileBytes: 4096 * MIB,
   });
@@ -179,7 +179,7 @@ async function provision(
   await using bus = await connectBus({
     servers: nats.url,
     user: 'provisioner',
-    password: secrets.busPasswords.provisioner,
+    nkeySeed: secrets.busNkeys.provisioner.seed,
     name: 'provisioner',
     logger: silent,
   });
@@ -188,7 +188,7 @@ async function provision(
 }
 
 function common(name: ServiceProcess['name'], nats: NatsServer, secrets: InstallationSecrets) {
-  return { NATS_URL: nats.url, NATS_PASSWORD_FILE: secrets.busPasswordFiles[name] };
+  return { NATS_URL: nats.url, NATS_NKEY_SEED_FILE: secrets.busNkeyFiles[name] };
 }
 
 function kmsEnv(dir: string, secrets: InstallationSecrets) {

@@ -7,4 +7,10 @@ export type Problem = { file: string; line?: number; reason: string };
 export type Note = { file: string; reason: string };
 
 /** With problems, the records are not all there are, and should not be imported. */
-export type Converted = { records: BulkRecord[]; problems: Problem[]; notes: Note[] };
+export type Converted = {
+  records: BulkRecord[];
+  problems: Problem[];
+  notes: Note[];
+  /** The globs of secrets by which a pillar is to be sealed. */
+  sealed: ReadonlySet<string>;
+};

@@ -29,19 +29,20 @@ test('a tree becomes root, minion and collection pillars, merged within a target
   const web = { kind: 'pillar', tgt_type: 'collection', collection_id: 'web' };
   assert.deepEqual(plainOf(converted), [
     { kind: 'master', id: 'salt-a' },
-    { kind: 'minion', master: 'salt-a', id: 'web-1.example' },
+    { kind: 'minion', master: 'salt-a', id: 'web-1.example', collections: ['web'] },
     { ...root, name: 'mode', value: 644 },
     { ...root, name: 'motd', value: 'hello' },
     { ...root, name: 'ssh', value: { port: 22, keys: ['c'], user: 'root' } },
-    { ...minion, name: 'mode', value: 644 },
+    { ...web, name: 'ssh', value: { port: 2222, keys: ['c'], user: 'root' } },
+    { ...web, name: 'template', value: '{{ not jinja }}' },
     { ...minion, name: 'motd', value: 'changed' },
     { ...minion, name: 'password', is_secret: true, value: 'hunter2' },
-    { ...minion, name: 'ssh', value: { port: 22, keys: ['a', 'b'] } },
-    { ...web, name: 'ssh', value: { port: 2222 } },
-    { ...web, name: 'template', value: '{{ not jinja }}' },
+    { ...minion, name: 'ssh', value: { port: 2222, keys: ['a', 'b'], user: 'root' } },
   ]);
-  assert.equal(converted.notes.length, 3);
-  assert.match(converted.notes[0]?.reason ?? '', /"ssh" is a mapping for "\*" and "web-1.example"/u);
+  assert.deepEqual(converted.notes, []);
+  const grains = { ...TREE, 'top.sls': TREE['top.sls'].replace('match: glob', 'match: grain') };
+  const { notes } = tree(grains, { collections: { 'web*': 'web' } });
+  assert.match(notes[0]?.reason ?? '', /"ssh" is a mapping for "web-1.example" and "web\*"/u);
 });
 
 test('what cannot be taken is named with its file and line, and no value is repeated', () => {
@@ -52,26 +53,20 @@ test('what cannot be taken is named with its file and line, and no value is repe
     [{ 'top.sls': "base:\n  '*': [a]\n", 'a.sls': 'x:\n  80: hunter2\n' }, 'a.sls', 2, /an integer/u],
     [{ 'top.sls': "base:\n  '*': [a]\n", 'a.sls': '- hunter2\n' }, 'a.sls', 1, /mapping/u],
     [{ 'top.sls': "base:\n  '*': [a]\n" }, 'top.sls', undefined, /"a" is not in the tree/u],
-    [{ 'top.sls': "base:\n  '*': [a]\n", 'a.sls': 'include: [a]\n' }, 'a.sls', undefined, /includes itself/u],
     [
       { 'top.sls': "base:\n  '*': [a]\n", 'a.sls': 'include:\n  - b: {key: c}\n' },
       'a.sls',
       undefined,
       /options/u,
     ],
-    [
-      { 'top.sls': "base:\n  'os:Debian': [{match: grain}, a]\n", 'a.sls': '' },
-      'top.sls',
-      undefined,
-      /collection/u,
-    ],
-    [
-      { 'top.sls': 'base:\n  web: [{match: nodegroup}, a]\n', 'a.sls': '' },
-      'top.sls',
-      undefined,
-      /collection/u,
-    ],
-    [{ 'top.sls': "base: {}\nprod:\n  '*': [a]\n", 'a.sls': '' }, 'top.sls', undefined, /environment/u],
+    [{ 'top.sls': "base:\n  'os:Debian': [{match: grain}, a]\n", 'a.sls': '' }, 'top.sls', 2, /collection/u],
+    [{ 'top.sls': 'base:\n  web: [{match: nodegroup}, a]\n', 'a.sls': '' }, 'top.sls', 2, /collection/u],
+    [{ 'top.sls': "base: {}\nprod:\n  '*': [a]\n", 'a.sls': '' }, 'top.sls', 2, /environment/u],
+    [{ 'top.sls': "base:\n  'web*': [a]\n", 'a.sls': '' }, 'top.sls', 2, /collection/u],
+    [{ 'top.sls': "base:\n  'web* and G@os:Debian': [a]\n", 'a.sls': '' }, 'top.sls', 2, /collection/u],
+    [{ 'top.sls': "base:\n  '*': a\n", 'a.sls': '' }, 'top.sls', 2, /no list/u],
+    [{ 'top.sls': "base:\n  '*': [a, {order: 1}]\n", 'a.sls': '' }, 'top.sls', 2, /"order"/u],
+    [{ 'top.sls': "base:\n  '*': [a, 7]\n", 'a.sls': '' }, 'top.sls', 2, /no name/u],
     [{ 'top.sls': "base:\n  '*': [a]\n", 'a.sls': '_errors: hunter2\n' }, 'top.sls', undefined, /reserved/u],
     [{ 'a.sls': '' }, 'top.sls', undefined, /not in the tree/u],
   ];

@@ -1,142 +1,118 @@
 import type { BulkRecord } from '@colonnade/contracts';
-import type { Value, ValueObject } from '@colonnade/value';
+import { type Value, type ValueObject, valuesEqual } from '@colonnade/value';
 import { addPillars, type Target } from './minion-files.ts';
 import type { Converted, Note, Problem } from './problem.ts';
-import { isMapping, mergeValues, readSls } from './read-sls.ts';
+import { isMapping } from './read-sls.ts';
+import { createRenderer, type Files } from './render.ts';
+import { readTop, TOP, type TopEntry, type TopOptions } from './salt-top.ts';
 
-export type SaltTreeOptions = {
+export type SaltTreeOptions = TopOptions & {
   /** Of the minions that the top file names. */
   master: string;
   /** Targets of the top file that stand for a collection, with its id. It must be in the estate. */
   collections?: Readonly<Record<string, string>>;
-  /** Names of pillars that are to be sealed. */
+  /** Globs of the names of pillars that are to be sealed. */
   secrets?: readonly string[];
   /** The one that is read; `base` unless said. */
   environment?: string;
 };
 
-type Files = ReadonlyMap<string, string>;
-type Found = { target: Target; match: string; pillars: ValueObject };
-
-const TOP = 'top.sls';
-/** Without any of a glob's or a compound's characters. */
-const MINION_ID = /^[A-Za-z0-9_.-]+$/u;
-
-/** Reads a pillar tree; see the README for what of it. */
+/**
+ * Reads a pillar tree; see the README for what of it. Each minion that is named gets what Salt would give it: where that is
+ * not what all minions and the collections it is put into get, as a pillar of its own.
+ */
 export function recordsFromSaltTree(files: Files, options: SaltTreeOptions): Converted {
   const problems: Problem[] = [];
   const notes: Note[] = [];
   const records: BulkRecord[] = [];
-  const found = readTop(files, options, problems);
-  const minions = found.flatMap(({ target }) => (target.tgt_type === 'minion' ? [target.minion_id] : []));
-  if (minions.length > 0) records.push({ kind: 'master', id: options.master });
-  for (const id of minions) records.push({ kind: 'minion', master: options.master, id });
-  for (const { target, pillars } of found) {
-    addPillars(records, problems, TOP, target, pillars, options.secrets ?? []);
+  const sealed = new Set<string>();
+  const renderer = createRenderer(files, problems);
+  const top = renderer.read(TOP);
+  const entries = top === undefined ? [] : readTop(top, files.get(TOP) ?? '', options, problems);
+  const render = (wanted: (entry: TopEntry) => boolean) =>
+    renderer.render(entries.filter(wanted).flatMap(({ names }) => names));
+  const { master, secrets = [] } = options;
+  const add = (target: Target, pillars: ValueObject) =>
+    addPillars(records, problems, TOP, target, pillars, { secrets, sealed });
+
+  const minions = [...new Set(entries.flatMap((entry) => (entry.kind === 'minions' ? entry.ids : [])))];
+  if (minions.length > 0) records.push({ kind: 'master', id: master });
+  for (const id of minions) {
+    const collections = collectionsOf(entries, (entry) => takes(entry, id));
+    records.push({ kind: 'minion', master, id, ...(collections.length > 0 ? { collections } : {}) });
   }
-  noteMerges(found, notes);
-  return { records, problems, notes };
-}
-
-function readTop(files: Files, options: SaltTreeOptions, problems: Problem[]): Found[] {
-  const top = readFile(files, TOP, problems);
-  if (top === undefined) return [];
-  const environment = options.environment ?? 'base';
-  for (const other of Object.keys(top).filter((name) => name !== environment)) {
-    problems.push({ file: TOP, reason: `another environment, ${JSON.stringify(other)}: read it on its own` });
+  const root = render(({ kind }) => kind === 'root');
+  add({ tgt_type: 'root' }, root);
+  const ofCollections = new Map<string, ValueObject>();
+  for (const id of collectionsOf(entries, () => true)) {
+    const isMeant = (entry: TopEntry) => entry.kind === 'collection' && entry.id === id;
+    ofCollections.set(
+      id,
+      differing(
+        render((entry) => entry.kind === 'root' || isMeant(entry)),
+        root,
+      ),
+    );
+    add({ tgt_type: 'collection', collection_id: id }, ofCollections.get(id) ?? root);
   }
-  const targets = top[environment];
-  if (!isMapping(targets)) {
-    problems.push({ file: TOP, reason: `no targets for the environment ${JSON.stringify(environment)}` });
-    return [];
+  for (const id of minions) {
+    const farther = collectionsOf(entries, (entry) => takes(entry, id)).map((one) => ofCollections.get(one));
+    const whole = render((entry) => takes(entry, id));
+    add({ tgt_type: 'minion', master, minion_id: id }, differing(whole, overlaid(root, ...farther)));
   }
-  return Object.entries(targets).flatMap(([match, list]) => {
-    const target = targetOf(match, list, options, problems);
-    if (target === undefined) return [];
-    return [{ target, match, pillars: readAll(files, namesIn(list), problems) }];
-  });
+  noteMerges(entries, renderer.render, notes);
+  return { records, problems, notes, sealed };
 }
 
-function targetOf(
-  match: string,
-  list: Value,
-  { master, collections = {} }: SaltTreeOptions,
-  problems: Problem[],
-): Target | undefined {
-  const matcher = Array.isArray(list) ? list.find(isMapping)?.match : undefined;
-  const isGlob = matcher === undefined || matcher === 'glob';
-  if (Object.hasOwn(collections, match)) {
-    return { tgt_type: 'collection', collection_id: collections[match] as string };
-  }
-  if (isGlob && match === '*') return { tgt_type: 'root' };
-  if (isGlob && MINION_ID.test(match)) return { tgt_type: 'minion', master, minion_id: match };
-  const reason = `the target ${JSON.stringify(match)} is neither "*" nor a minion: name a collection for it`;
-  problems.push({ file: TOP, reason });
-  return undefined;
+function collectionsOf(entries: readonly TopEntry[], wanted: (entry: TopEntry) => boolean): string[] {
+  const ids = entries.filter(wanted).flatMap((entry) => (entry.kind === 'collection' ? [entry.id] : []));
+  return [...new Set(ids)];
 }
 
-function namesIn(list: Value): string[] {
-  const all = Array.isArray(list) ? list : [list];
-  return all.filter((item): item is string => typeof item === 'string');
+/** As a merge here does it: a nearer value replaces a farther one whole. */
+function overlaid(...scopes: readonly (ValueObject | undefined)[]): ValueObject {
+  const entries = scopes.flatMap((scope) => Object.entries(scope ?? {}));
+  return Object.setPrototypeOf(Object.fromEntries(entries), null) as ValueObject;
 }
 
-function readAll(files: Files, names: readonly string[], problems: Problem[]): ValueObject {
-  let pillars: Value = Object.setPrototypeOf({}, null);
-  for (const name of names) pillars = mergeValues(pillars, readState(files, name, problems, []));
-  return pillars as ValueObject;
+function takes(entry: TopEntry, minion: string): boolean {
+  if (entry.kind === 'minions') return entry.ids.includes(minion);
+  return entry.kind === 'root' || entry.takes?.(minion) === true;
 }
 
-/** One SLS with what it includes, which comes first. */
-function readState(files: Files, name: string, problems: Problem[], above: readonly string[]): ValueObject {
-  const stem = name.replaceAll('.', '/');
-  const file = [`${stem}.sls`, `${stem}/init.sls`].find((path) => files.has(path));
-  const none = Object.setPrototypeOf({}, null) as ValueObject;
-  if (file === undefined || above.includes(name)) {
-    const reason = file === undefined ? 'is not in the tree' : 'includes itself';
-    problems.push({ file: file ?? above.at(-1) ?? TOP, reason: `the SLS ${JSON.stringify(name)} ${reason}` });
-    return none;
-  }
-  const state = readFile(files, file, problems);
-  if (state === undefined) return none;
-  const { include = [], ...own } = state;
-  if (!Array.isArray(include) || include.some((item) => typeof item !== 'string')) {
-    problems.push({ file, reason: 'an include with options (key, defaults): put its pillars in by hand' });
-    return none;
-  }
-  let merged: Value = none;
-  for (const included of namesIn(include)) {
-    const full = included.startsWith('.') ? relative(name, file, included) : included;
-    merged = mergeValues(merged, readState(files, full, problems, [...above, name]));
-  }
-  return mergeValues(merged, Object.setPrototypeOf(own, null)) as ValueObject;
+/** What a nearer scope must hold so that with the farther ones it comes to the whole. */
+function differing(whole: ValueObject, farther: ValueObject): ValueObject {
+  const own = Object.entries(whole).filter(
+    ([name, value]) => !Object.hasOwn(farther, name) || !valuesEqual(farther[name] as Value, value),
+  );
+  return Object.setPrototypeOf(Object.fromEntries(own), null) as ValueObject;
 }
 
-/** `.x` in `a/b.sls` is `a.x`; in `a/b/init.sls` it is `a.b.x`. */
-function relative(name: string, file: string, included: string): string {
-  const folder = file.endsWith('/init.sls') ? name : name.split('.').slice(0, -1).join('.');
-  return folder === '' ? included.slice(1) : `${folder}${included}`;
-}
-
-function readFile(files: Files, file: string, problems: Problem[]): ValueObject | undefined {
-  const text = files.get(file);
-  const read = text === undefined ? [{ file, reason: 'is not in the tree' }] : readSls(file, text);
-  if (!Array.isArray(read)) return read;
-  problems.push(...read);
-  return undefined;
-}
-
-/** Salt merges mappings of several targets; a nearer scope here replaces the value of a farther one whole. */
-function noteMerges(found: readonly Found[], notes: Note[]): void {
-  for (const [index, { match, pillars }] of found.entries()) {
-    for (const earlier of found.slice(0, index)) {
-      const both = Object.keys(pillars).filter(
-        (name) => isMapping(pillars[name]) && isMapping(earlier.pillars[name]),
-      );
-      for (const name of both) {
-        const where = `${JSON.stringify(earlier.match)} and ${JSON.stringify(match)}`;
+/**
+ * Of a minion in two collections, or in one whose target does not tell who is meant, Salt merges mappings, and here the
+ * nearer one replaces the farther one.
+ */
+function noteMerges(
+  entries: readonly TopEntry[],
+  render: (names: readonly string[]) => ValueObject,
+  notes: Note[],
+): void {
+  const scopes = entries.filter(({ kind }) => kind !== 'root');
+  for (const [index, later] of scopes.entries()) {
+    for (const earlier of scopes.slice(0, index)) {
+      if (!mayMeet(earlier, later)) continue;
+      const [a, b] = [render(earlier.names), render(later.names)];
+      for (const name of Object.keys(b).filter((one) => isMapping(a[one]) && isMapping(b[one]))) {
+        const where = `${JSON.stringify(earlier.match)} and ${JSON.stringify(later.match)}`;
         const reason = `${JSON.stringify(name)} is a mapping for ${where}: Salt merges the two, here the nearer one counts`;
         notes.push({ file: TOP, reason });
       }
     }
   }
+}
+
+function mayMeet(a: TopEntry, b: TopEntry): boolean {
+  if (a.kind === 'collection' && b.kind === 'collection') return a.id !== b.id;
+  const collection = [a, b].find((one) => one.kind === 'collection');
+  return collection?.kind === 'collection' && collection.takes === undefined;
 }

@@ -6,6 +6,7 @@ import type { CreateHarness } from './contract/harness.ts';
 import { testHistory } from './contract/history.ts';
 import { testIdempotency } from './contract/idempotency.ts';
 import { testImports } from './contract/imports.ts';
+import { testImportsOfTasks } from './contract/imports-tasks.ts';
 import { testInventories } from './contract/inventories.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
@@ -49,6 +50,7 @@ export function runEstateContract(
     testRaces(create);
     testReopening(create);
     testImports(create);
+    testImportsOfTasks(create);
     testCrashes(create);
   });
 }

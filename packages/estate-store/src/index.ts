@@ -14,5 +14,5 @@ export type * from './port-history.ts';
 export type * from './port-inventories.ts';
 export * from './port-tasks.ts';
 export { namedCollections } from './rules/memberships.ts';
-export { isEndState } from './rules/task.ts';
+export { checkNextState, isEndState } from './rules/task.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

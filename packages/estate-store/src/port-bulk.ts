@@ -8,13 +8,19 @@ import type {
   OutboxDraft,
   PillarRecord,
 } from './port.ts';
+import type { InventoryRecord } from './port-inventories.ts';
+import type { TaskRecord, TemplateRecord } from './port-tasks.ts';
 
 /** The part of the port that is about many records at once: imports, exports, search. */
 
 /** What an import may change. */
 export type ImportChange = Extract<
   Mutation,
-  { kind: 'pillar.create' | 'pillar.update' | 'collection.put' | 'master.put' | 'minion.put' }
+  {
+    kind:
+      | ('pillar.create' | 'pillar.update' | 'collection.put' | 'master.put' | 'minion.put')
+      | ('inventory.put' | 'template.put' | 'task.copy' | 'task.setState');
+  }
 >;
 
 /**
@@ -25,8 +31,8 @@ export interface ImportWrites {
   /** Adds changes to those staged under this id, in their order. At most LIMITS.importStageRows at a time. */
   stageImport(id: string, changes: readonly ImportChange[]): Promise<void>;
   /**
-   * Makes all staged changes in one transaction, with one tick: first collections, masters and minions in their order,
-   * then the pillars. What was staged is gone after it.
+   * Makes all staged changes in one transaction, with one tick: first everything but pillars, in its order, then
+   * the pillars. What was staged is gone after it.
    * @param batch `changes`: how many were staged, so that nothing is applied in part
    * @throws ColonnadeError `precondition_failed` when anything is not as expected any more; what the mutations say of
    *   targets; `conflict` when not all of it is staged. Nothing is changed then
@@ -49,6 +55,12 @@ export type ViewRows = {
   masters: MasterRecord;
   /** By master and id. */
   minions: MinionRecord;
+  /** By master and id. */
+  inventories: InventoryRecord;
+  /** By id. */
+  templates: TemplateRecord;
+  /** By id. */
+  tasks: TaskRecord;
   /** By target type, target, name and environment. */
   pillars: PillarRecord;
 };

@@ -11,7 +11,7 @@ export type PillarVersion = PillarRecord & { op: VersionOp; purged: boolean };
 /** A version without its value. */
 export type VersionMark = Pick<
   PillarVersion,
-  'pid' | 'tick' | 'op' | 'purged' | 'pillarenv' | 'name' | 'isSecret' | 'updatedAtMs'
+  'pid' | 'tick' | 'op' | 'purged' | 'tgtType' | 'tgtId' | 'pillarenv' | 'name' | 'isSecret' | 'updatedAtMs'
 >;
 
 /** The newest deletion whose pillar is forgotten whole: before it a scope may have held what nobody knows of. */

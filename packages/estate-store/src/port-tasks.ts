@@ -44,6 +44,8 @@ export type TaskRecord = TaskTargets & {
 /** Who and when are those of the batch. */
 export type TemplateDraft = Pick<TemplateRecord, 'id' | 'name' | 'schema'>;
 export type TaskDraft = TaskTargets & Pick<TaskRecord, 'id' | 'templateId' | 'expiresAtMs'>;
+/** A task as it was elsewhere; `endedAtMs` as its state has it. */
+export type TaskCopy = TaskDraft & Pick<TaskRecord, 'state' | 'endedAtMs'>;
 
 export type TaskMutation =
   | { kind: 'template.put'; expect: number | 'absent' | undefined; record: TemplateDraft }
@@ -51,6 +53,11 @@ export type TaskMutation =
   | { kind: 'template.delete'; id: string; expect: number | undefined }
   /** In the state `created`. Template, minions and collections must exist (not_found, unknown_minion). */
   | { kind: 'task.create'; record: TaskDraft }
+  /**
+   * A task that was made elsewhere, in whatever state. Its template must exist (not_found) unless it has ended; its minions
+   * and collections may be gone by now. In the same import it may also get pillars though it has ended.
+   */
+  | { kind: 'task.copy'; record: TaskCopy }
   /** Forwards only: created → running → an end, or at once to an end (conflict). */
   | { kind: 'task.setState'; id: string; expectTick: number | undefined; state: TaskState }
   /** Refused (conflict) while it has not ended, or has pillars. */

@@ -9,7 +9,7 @@ export function busSettings(user: string) {
       help: 'one or several `nats://host:port`, separated by commas',
       default: 'nats://127.0.0.1:4222',
     }),
-    natsPassword: secretSetting('NATS_PASSWORD', { help: `password of the NATS user \`${user}\`` }),
+    natsNkeySeed: secretSetting('NATS_NKEY_SEED', { help: `nkey seed of the NATS user \`${user}\`` }),
     natsCaFile: optionalSetting('NATS_CA_FILE', zPath, {
       help: 'CA of the NATS servers; set it to speak TLS',
     }),

@@ -1,12 +1,17 @@
-import type { ColonnadeError } from '@colonnade/contracts';
+import { AUDIT_BACKENDS, type ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
-import type { Gap } from './gap.ts';
+import { GAP_REASONS, type Gap } from './gap.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
 export type Events = ReturnType<typeof createEvents>;
 
+const OUTCOMES = ['taken', 'again', 'filtered', 'dead'] as const;
+
 /** What became of events at a backend. */
-export type Outcome = 'taken' | 'again' | 'filtered' | 'dead';
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** Codes that a failed batch is sure to have; others appear when they come. */
+const CODES = ['unavailable', 'bus_unavailable', 'internal'] as const;
 
 /** Seconds from the stream's acknowledgement to the backend's: a webhook may be hours behind. */
 const DELAY_BUCKETS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 5, 30, 120, 600, 3600, 86_400];
@@ -49,6 +54,18 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'code',
   ]);
   return {
+    /** What an alert looks at is there before it happens: a series that begins at 1 has not risen. */
+    beginsAtZero(backends: readonly string[]) {
+      for (const backend of AUDIT_BACKENDS.filter((name) => backends.includes(name))) {
+        for (const outcome of OUTCOMES) counted.inc({ backend, outcome }, 0);
+        for (const code of CODES) errors.inc({ backend, code }, 0);
+        for (const reason of GAP_REASONS[backend]) {
+          gaps.inc({ backend, reason }, 0);
+          dropped.inc({ backend, reason }, 0);
+        }
+        failing.set({ backend }, 0);
+      }
+    },
     batchTaken(backend: string, count: number, delayMs: number) {
       sizes.observe({ backend }, count);
       delays.observe({ backend }, Math.max(0, delayMs) / 1000);

@@ -2,19 +2,26 @@ import { createHash } from 'node:crypto';
 import { AUDIT_FLOOR, type AuditBackend, type AuditEvent } from '@colonnade/contracts';
 
 /** Why records are missing from a backend. */
-type GapReason =
-  /** The webhook was behind by more than its limit. */
-  | 'backlog_limit'
-  /** Acknowledged before this file began: they stand in another one, or nowhere. */
-  | 'before_this_file'
-  /** Gone from the stream before this backend had them; an operator accepted that. */
-  | 'lost_from_stream'
-  /** The stream was deleted and made anew. */
-  | 'stream_recreated'
-  /** The stream lost its end: numbers were given twice. */
-  | 'stream_went_back'
-  /** The file lost its end: it was cut from outside, or a power cut took what was not synced. */
-  | 'file_shrank';
+export const GAP_REASONS = {
+  webhook: [
+    /** It was behind by more than its limit. */
+    'backlog_limit',
+  ],
+  file: [
+    /** Acknowledged before this file began: they stand in another one, or nowhere. */
+    'before_this_file',
+    /** Gone from the stream before the file had them; an operator accepted that. */
+    'lost_from_stream',
+    /** The stream was deleted and made anew. */
+    'stream_recreated',
+    /** The stream lost its end: numbers were given twice. */
+    'stream_went_back',
+    /** The file lost its end: it was cut from outside, or a power cut took what was not synced. */
+    'file_shrank',
+  ],
+} as const satisfies Record<AuditBackend, readonly string[]>;
+
+type GapReason = (typeof GAP_REASONS)[AuditBackend][number];
 
 /**
  * Stream sequences that a backend does not have, both ends included, and how many records they are: where nobody could look, each counts

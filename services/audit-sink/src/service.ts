@@ -1,4 +1,5 @@
 import { createAuditWatch, openPolicySource } from '@colonnade/audit';
+import { type EventFilter, filterBy } from '@colonnade/audit-log';
 import { createReloadingPoster } from '@colonnade/audit-webhook';
 import { type Bus, connectService } from '@colonnade/bus';
 import {
@@ -9,7 +10,6 @@ import {
   type Running,
 } from '@colonnade/service-kit';
 import { createFileBackend } from './backends/file.ts';
-import { type EventFilter, filterBy } from './backends/filter.ts';
 import { createStdoutBackend } from './backends/stdout.ts';
 import { startBackends } from './backends/union.ts';
 import { createWebhookBackend, type WebhookBackend } from './backends/webhook.ts';
@@ -48,7 +48,9 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   };
   const file = logBackend(config, bus, events, filterOf(config.logPolicyFile));
   const webhook = webhookBackend(config, bus, events, filterOf(config.webhookPolicyFile));
-  const union = started.use(startBackends(webhook === undefined ? [file] : [file, webhook], bus, events));
+  const backends = webhook === undefined ? [file] : [file, webhook];
+  events.beginsAtZero(backends.map(({ name }) => name));
+  const union = started.use(startBackends(backends, bus, events));
   const backlog = started.use(
     watchBacklog(
       bus,

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { settingsTable } from '@colonnade/service-kit';
 import { auditSinkSettings, readAuditSinkConfig } from '../src/index.ts';
 
-const good = { AUDIT_LOG_PATH: '-', NATS_PASSWORD: 'x' };
+const good = { AUDIT_LOG_PATH: '-', NATS_NKEY_SEED: 'x' };
 
 test('the README has every setting, with its default', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');

@@ -33,7 +33,7 @@ export async function prepareSink(options: RealBusOptions = {}) {
   const env: Record<string, string> = {
     AUDIT_LOG_PATH: logPath,
     NATS_URL: bus.nats.url,
-    NATS_PASSWORD: bus.passwordOf('audit-sink'),
+    NATS_NKEY_SEED: bus.nkeySeedOf('audit-sink'),
     OPS_PORT: '0',
   };
   const logLines: string[] = [];

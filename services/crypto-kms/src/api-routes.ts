@@ -29,12 +29,12 @@ export function openRoutes(keys: Keys, guard: GrantGuard): Route[] {
   const what = (grant: string, context: OpenContext) =>
     ({ act: 'reveal', grant, resource: aadOf(context), objectRef: pillarRef(context) }) as const;
   return [
-    route(kmsOpenForApi, async ({ grant, context, enc }) => {
-      const guarded = { endpoint: kmsOpenForApi, ...what(grant, context) };
+    route(kmsOpenForApi, async ({ grant, context, enc }, call) => {
+      const guarded = { endpoint: kmsOpenForApi, call, ...what(grant, context) };
       return { value: await guard(guarded, onRecord, () => open(context, enc)) };
     }),
-    route(kmsVerifyForApi, async ({ grant, context, enc }) => {
-      const guarded = { endpoint: kmsVerifyForApi, verb: 'verify', ...what(grant, context) };
+    route(kmsVerifyForApi, async ({ grant, context, enc }, call) => {
+      const guarded = { endpoint: kmsVerifyForApi, call, verb: 'verify', ...what(grant, context) };
       await guard(guarded, onRecord, () => open(context, enc));
       return {};
     }),
@@ -49,10 +49,11 @@ export function identityRoutes(
   nowS: () => number,
 ): Route[] {
   return [
-    route(kmsIssueMaster, ({ grant, master, lifetime_s }) => {
+    route(kmsIssueMaster, ({ grant, master, lifetime_s }, call) => {
       const objectRef = { resource: 'masters', name: master, subresource: 'token' };
       const what = {
         endpoint: kmsIssueMaster,
+        call,
         act: 'master.issue',
         grant,
         resource: master,
@@ -63,10 +64,11 @@ export function identityRoutes(
         return { token, jti, expires_at_ms: expiresAtMs };
       });
     }),
-    route(kmsRevokeIdentity, ({ grant, jti }) => {
+    route(kmsRevokeIdentity, ({ grant, jti }, call) => {
       const objectRef = { resource: 'identities', name: jti };
       const what = {
         endpoint: kmsRevokeIdentity,
+        call,
         act: 'master.revoke',
         grant,
         resource: jti,
@@ -83,10 +85,11 @@ export function identityRoutes(
 /** The registry of grant keys. */
 export function readerRoutes(readers: Readers, guard: GrantGuard): Route[] {
   return [
-    route(kmsPutReader, ({ grant, ...reader }) => {
+    route(kmsPutReader, ({ grant, ...reader }, call) => {
       const objectRef = { resource: 'readers', name: reader.token_id };
       const what = {
         endpoint: kmsPutReader,
+        call,
         act: 'reader.put',
         grant,
         resource: reader.token_id,
@@ -97,10 +100,11 @@ export function readerRoutes(readers: Readers, guard: GrantGuard): Route[] {
         return {};
       });
     }),
-    route(kmsDeleteReader, ({ grant, token_id }) => {
+    route(kmsDeleteReader, ({ grant, token_id }, call) => {
       const objectRef = { resource: 'readers', name: token_id };
       const what = {
         endpoint: kmsDeleteReader,
+        call,
         act: 'reader.delete',
         grant,
         resource: token_id,

@@ -24,7 +24,7 @@ test('the README names every subject and every metric', async () => {
 });
 
 test('an empty variable is an unset one; the KEK cannot be printed', () => {
-  const env = { KMS_STATE_DIR: '/state', NATS_PASSWORD: 'x', PILLARS_KEK_B64: '', PILLARS_KID: '' };
+  const env = { KMS_STATE_DIR: '/state', NATS_NKEY_SEED: 'x', PILLARS_KEK_B64: '', PILLARS_KID: '' };
   const config = readKmsConfig(env);
   assert.equal(config.kekBase64, undefined);
   assert.equal(config.kid, 'core-kek-v1');

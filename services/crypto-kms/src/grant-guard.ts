@@ -1,11 +1,12 @@
 import type { AuditSpan } from '@colonnade/audit';
-import type { Endpoint, GrantAct, ObjectRef } from '@colonnade/contracts';
+import type { Call, Endpoint, GrantAct, ObjectRef } from '@colonnade/contracts';
 import type { Grants } from './grants.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
 /** What a grant has to be good for, and how that reads on record. */
 type Guarded = {
   endpoint: Endpoint;
+  call: Call;
   /** On record; the act itself unless said. */
   verb?: string;
   act: GrantAct;
@@ -28,6 +29,7 @@ export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
     const span = trail.begin({
       verb: guarded.verb ?? guarded.act,
       endpoint: guarded.endpoint,
+      call: guarded.call,
       user:
         holder === undefined
           ? ANONYMOUS

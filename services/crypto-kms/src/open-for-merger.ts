@@ -29,10 +29,11 @@ export type MergerOpenDeps = {
 /** Opens what one merge needs, under the token of the master that asked for it. */
 export function createMergerOpenHandler(deps: MergerOpenDeps) {
   const { keys, tokens, limit, trail, events } = deps;
-  const begin = (user: { username: string; groups: readonly string[] }, request: Request) =>
+  const begin = (user: { username: string; groups: readonly string[] }, request: Request, call: Call) =>
     trail.begin({
       verb: 'open',
       endpoint: kmsOpenForMerger,
+      call,
       user,
       caller: 'pillar-merger',
       objectRef: { resource: 'minions', namespace: request.master, name: request.minion_id },
@@ -43,10 +44,10 @@ export function createMergerOpenHandler(deps: MergerOpenDeps) {
     try {
       await tokens.verify(request.token, master);
     } catch (thrown) {
-      await begin(ANONYMOUS, request).complete(failure(toColonnadeError(thrown)));
+      await begin(ANONYMOUS, request, call).complete(failure(toColonnadeError(thrown)));
       throw thrown;
     }
-    const span = begin({ username: masterSubject(master), groups: ['colonnade:masters'] }, request);
+    const span = begin({ username: masterSubject(master), groups: ['colonnade:masters'] }, request, call);
     let items: ItemResult<Value>[];
     try {
       checkLimits(request, limit);

@@ -21,6 +21,7 @@ export function resealRoute(keys: Keys, guard: GrantGuard, events: Events): Rout
     const isOne = items.length === 1 && first !== undefined;
     const what = {
       endpoint: kmsReseal,
+      call,
       act: 'reseal',
       grant,
       resource: resealResource(moves),
@@ -57,6 +58,7 @@ export function checkRoute(keys: Keys, trail: Trail, events: Events): Route {
     const span = trail.begin({
       verb: 'check',
       endpoint: kmsCheck,
+      call,
       user: { username: 'pillar-api', groups: ['colonnade:services'] },
       caller: 'pillar-api',
       objectRef: { resource: 'pillars' },

@@ -28,6 +28,7 @@ export function createSealHandler(keys: Keys, trail: Trail, events: Events) {
     const span = trail.begin({
       verb: 'seal',
       endpoint: kmsSeal,
+      call,
       user: { username: 'pillar-api', groups: ['colonnade:services'] },
       caller: 'pillar-api',
       objectRef: { resource: 'pillars' },

@@ -14,6 +14,7 @@ import type { RecordQueue } from './record-queue.ts';
 /** Who asks this service for what; the caller is in the subject, the user is whoever it asks for. */
 type Act = {
   verb: string;
+  call: Call;
   endpoint: Endpoint;
   user: { username: string; groups: readonly string[] };
   caller: BusUser;
@@ -30,12 +31,14 @@ export const ANONYMOUS = { username: 'system:anonymous', groups: ['system:unauth
 
 export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
   return {
-    begin: ({ verb, endpoint, user, caller, objectRef }) =>
+    begin: ({ verb, call, endpoint, user, caller, objectRef }) =>
       auditor.begin({
         verb,
         requestURI: `nats:${endpoint.subject}`,
         user,
         userAgent: caller,
+        // One id finds the request over HTTP and what was done for it here.
+        ...(call.auditID === undefined ? {} : { auditID: call.auditID }),
         ...(objectRef === undefined ? {} : { objectRef }),
       }),
     later: (span, outcome, call) => queue.add(() => span.completeInTheEnd(outcome), call),

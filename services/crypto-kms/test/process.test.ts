@@ -41,7 +41,7 @@ test('says when it is ready, works, and leaves in order when asked', async () =>
   assert.equal(await exited, 0);
   assert.match(seen.output, /"msg":"stopped"/u);
   assert.equal((await kms.records()).filter((record) => record.verb === 'seal').length, 1);
-  for (const secret of [KEK_B64, kms.env.NATS_PASSWORD, kms.admin.token])
+  for (const secret of [KEK_B64, kms.env.NATS_NKEY_SEED, kms.admin.token])
     assert.ok(!seen.output.includes(secret));
 });
 

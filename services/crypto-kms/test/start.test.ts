@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { createUserNkey } from '@colonnade/bus';
 import {
   BOOTSTRAP_SUB,
   kmsIssueMaster,
@@ -79,8 +80,8 @@ describe('refuses to start', () => {
     ['a batch that could never pass the rate limit', { KMS_OPENS_PER_SECOND: '499' }, /at least 500/u],
     [
       'several faults, all named',
-      { KMS_STATE_DIR: undefined, OPS_PORT: 'x', NATS_PASSWORD: undefined },
-      /KMS_STATE_DIR.*NATS_PASSWORD.*OPS_PORT/su,
+      { KMS_STATE_DIR: undefined, OPS_PORT: 'x', NATS_NKEY_SEED: undefined },
+      /KMS_STATE_DIR.*NATS_NKEY_SEED.*OPS_PORT/su,
     ],
   ];
   for (const [name, changes, message] of table) {
@@ -92,8 +93,9 @@ describe('refuses to start', () => {
       });
     });
   }
-  test('the wrong password of the bus', () =>
-    rejects(kms.start({ NATS_PASSWORD: 'wrong' }), 'bus_unavailable'));
+  test('an nkey the bus does not know', () =>
+    rejects(kms.start({ NATS_NKEY_SEED: createUserNkey().seed }), 'bus_unavailable'));
+  test('a text that is no nkey', () => rejects(kms.start({ NATS_NKEY_SEED: 'wrong' }), 'misconfigured'));
 });
 
 describe('a broken state file is named, and left as it is', () => {

@@ -68,7 +68,7 @@ export async function prepareKms() {
     KMS_STATE_DIR: path.join(dir.path, 'state'),
     BOOTSTRAP_TOKEN_FILE: bootstrapFile,
     NATS_URL: bus.nats.url,
-    NATS_PASSWORD: bus.passwordOf('crypto-kms'),
+    NATS_NKEY_SEED: bus.nkeySeedOf('crypto-kms'),
     OPS_PORT: '0',
   };
   const logLines: string[] = [];

@@ -93,7 +93,7 @@ export const hookRunnerSettings = {
   }),
   ...auditPolicySettings,
   ...busSettings('hook-runner'),
-  ...opsSettings(8084),
+  ...opsSettings(8086),
   ...logSettings,
 };
 

@@ -64,6 +64,8 @@ export function planRun(event: CloudEvent): PlannedRun | undefined {
 /** Colonnade's own events, by the first word of their type. */
 const OWN_HOOKS: Readonly<Record<string, HookEventName>> = {
   pillar: 'pillar-changed',
+  // Of an import: its pillars have no events of their own.
+  estate: 'pillar-changed',
   key: 'key-changed',
   tls: 'tls-rotated',
   audit: 'audit-alert',

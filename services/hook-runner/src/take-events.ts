@@ -74,8 +74,7 @@ async function handleBatch(
 function noteTouched(delivery: Delivery, verdict: Verdict, note: (touched: Touched) => void): Verdict {
   if (verdict.kind !== 'done') return verdict;
   try {
-    const touched = touchedBy(decode(zCloudEvent, delivery.payload));
-    if (touched !== undefined) note(touched);
+    for (const touched of touchedBy(decode(zCloudEvent, delivery.payload))) note(touched);
     return verdict;
   } catch (error) {
     return { kind: 'retry', error };

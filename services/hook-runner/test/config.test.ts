@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { settingsTable } from '@colonnade/service-kit';
 import { hookRunnerSettings, readHookRunnerConfig } from '../src/index.ts';
 
-const good = { HOOKS_DIR: '/hooks.d', HOOKS_STATE_DIR: '/state', NATS_PASSWORD: 'x' };
+const good = { HOOKS_DIR: '/hooks.d', HOOKS_STATE_DIR: '/state', NATS_NKEY_SEED: 'x' };
 
 test('the README has every setting, with its default', () => {
   const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');

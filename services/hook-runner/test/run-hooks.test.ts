@@ -86,7 +86,7 @@ describe('a run of hooks', { concurrency: 4 }, () => {
     await hooks.add('10', 'pwd; cat; echo "$#"; env | grep -v ^_= | LC_ALL=C sort');
     const { lines } = await hooks.run({
       parameters: { RUDDER_NODE_ID: 'web 1', RUDDER_NODE_IPS: '' },
-      ownEnv: { PATH: '/usr/bin:/bin', NATS_PASSWORD: 'hidden', TZ: 'UTC', HOME: '/srv' },
+      ownEnv: { PATH: '/usr/bin:/bin', NATS_NKEY_SEED: 'hidden', TZ: 'UTC', HOME: '/srv' },
       allowedEnv: ['TZ'],
     });
     assert.deepEqual(

@@ -91,6 +91,8 @@ describe('a runner', () => {
     );
     await prepared.publish('pillar.updated', '/pillars/p1', { pid: 'p1', name: 'motd' });
     await outHas('colonnade.pillar.updated.v1 /pillars/p1 {"name":"motd","pid":"p1"}');
+    await prepared.publish('estate.imported', '/import', { scopes: ['base'] });
+    await outHas('colonnade.estate.imported.v1 /import {"scopes":["base"]}');
   });
 
   test('events of one subject keep their order, and an error does not hold up what comes after', async () => {

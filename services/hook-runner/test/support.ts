@@ -33,7 +33,7 @@ export async function prepareRunner() {
     HOOKS_STATE_DIR: path.join(dir, 'state'),
     HOOKS_GRACE_MS: '100',
     NATS_URL: bus.nats.url,
-    NATS_PASSWORD: bus.passwordOf('hook-runner'),
+    NATS_NKEY_SEED: bus.nkeySeedOf('hook-runner'),
     OPS_HOST: '127.0.0.1',
     OPS_PORT: '0',
   };

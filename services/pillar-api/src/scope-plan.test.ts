@@ -9,6 +9,8 @@ const history = (pid: string, ...versions: Draft[]): VersionMark[] =>
     ...{
       pid,
       name: pid,
+      tgtType: 'root',
+      tgtId: 'root',
       pillarenv: 'base',
       isSecret: false,
       purged: false,

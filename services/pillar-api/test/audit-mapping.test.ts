@@ -34,3 +34,18 @@ test('the table of packages/audit has every one of them, and nothing else', asyn
   const lines = readme.split('\n').filter((line) => /^\| `(?:GET|POST|PUT|PATCH|DELETE) \//u.test(line));
   assert.deepEqual(lines.toSorted(), tableOf().toSorted(), `the table should be:\n${tableOf().join('\n')}`);
 });
+
+test('packages/audit names every route that has a floor, and no other', async () => {
+  const readme = await readFile(new URL('../../../packages/audit/README.md', import.meta.url), 'utf8');
+  const [, list = ''] = /Over HTTP these are:\n\n(.*?)\n\n/su.exec(readme) ?? [];
+  const named = Array.from(list.matchAll(/`([A-Z]+ \/[^`]*)`/gu), ([, request]) => request ?? '');
+  const wanted = routes
+    .filter(({ audit }) => audit.floor === true)
+    .map(({ method, url }) => `${method} ${url}`);
+  assert.ok(wanted.includes('POST /import') && wanted.includes('GET /export'));
+  assert.deepEqual(
+    named.toSorted(),
+    wanted.toSorted(),
+    `the list should be:\n${wanted.map((one) => `\`${one}\``).join(', ')}`,
+  );
+});

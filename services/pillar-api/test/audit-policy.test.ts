@@ -2,10 +2,19 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { AUDIT_STREAM, auditSubject, decodeAuditMessage } from '@colonnade/contracts';
 import { findTraces } from '../../../test/support/search-traces.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { type ApiWorld, auditRecords, etagOfAnswer, plain, sendPlain, startWorld } from './support.ts';
+import {
+  type ApiWorld,
+  auditRecords,
+  etagOfAnswer,
+  plain,
+  readStream,
+  sendPlain,
+  startWorld,
+} from './support.ts';
 
 const POLICY = `
 apiVersion: audit.k8s.io/v1
@@ -14,7 +23,7 @@ rules:
 - level: None
   nonResourceURLs: ["/healthz", "/readyz"]
 - level: None
-  resources: [{group: colonnade, resources: [masters]}]
+  resources: [{group: colonnade, resources: [masters, pillars/import, pillars/export]}]
 - level: RequestResponse
 `;
 const SECRETS = ['stored-secret-0123', 'refused-secret-4567'];
@@ -53,6 +62,14 @@ describe('with a policy that asks for every body', () => {
     await admin.send('GET', '/masters');
     await admin.send('GET', `/pillars/${pid}`);
     await fetch(new URL('/healthz', world.api.url));
+    const authorization = `Bearer ${world.adminToken}`;
+    const text = await (
+      await fetch(new URL('/export', world.api.url), { headers: { authorization } })
+    ).text();
+    assert.match(text, /\$enc/u);
+    const headers = { authorization, 'content-type': 'application/yaml' };
+    const url = new URL('/import?dry_run=true', world.api.url);
+    assert.equal((await fetch(url, { method: 'POST', headers, body: text })).status, 200);
     // The record of a read is stored in the background.
     const isRead = async () =>
       (await auditRecords(world.bus)).some((r) => r.verb === 'get' && r.stage.endsWith('Complete'));
@@ -91,5 +108,54 @@ describe('with a policy that asks for every body', () => {
         ['create', 'Metadata', 'ResponseComplete'],
       ],
     );
+  });
+
+  test('nor an import and an export, which carry a whole estate: both stages, and no bodies', async () => {
+    const records = (await auditRecords(world.bus)).filter(({ objectRef }) =>
+      /^(?:im|ex)port$/u.test(objectRef?.subresource ?? ''),
+    );
+    assert.deepEqual(
+      records.map((r) => [
+        r.verb,
+        r.objectRef?.subresource,
+        r.level,
+        r.stage,
+        r.annotations?.['colonnade/floor'],
+      ]),
+      [
+        ['get', 'export', 'Metadata', 'RequestReceived', 'true'],
+        ['get', 'export', 'Metadata', 'ResponseComplete', 'true'],
+        ['create', 'import', 'Metadata', 'RequestReceived', 'true'],
+        ['create', 'import', 'Metadata', 'ResponseComplete', 'true'],
+      ],
+    );
+    assert.ok(records.every((r) => r.requestObject === undefined && r.responseObject === undefined));
+  });
+
+  test('what the KMS did for a request bears the Audit-ID of that request, and says who and what', async () => {
+    const [asked] = (await auditRecords(world.bus)).filter((r) => r.objectRef?.subresource === 'reveal');
+    const ofKms = (await readStream(world.bus, AUDIT_STREAM))
+      .filter(({ subject }) => subject === auditSubject('crypto-kms'))
+      .flatMap(({ data }) => [...decodeAuditMessage(data)]);
+    const opened = ofKms.filter(({ verb }) => verb === 'reveal');
+    assert.deepEqual(
+      opened.map(({ auditID, user, objectRef }) => [auditID, user.username, objectRef?.name]),
+      [[asked?.auditID, 'bootstrap-admin', 'password']],
+    );
+    assert.ok(ofKms.some(({ verb, auditID }) => verb === 'seal' && auditID !== asked?.auditID));
+  });
+
+  test('an Audit-ID that is repeated loses no record of the KMS either', async () => {
+    const before = (await readStream(world.bus, AUDIT_STREAM)).length;
+    for (let i = 0; i < 3; i += 1) {
+      const answer = await world.admin.send('POST', `/pillars/${pid}/reveal`, undefined, {
+        'audit-id': 'again',
+      });
+      assert.equal(answer.headers.get('audit-id'), 'again');
+    }
+    const added = (await readStream(world.bus, AUDIT_STREAM))
+      .slice(before)
+      .flatMap(({ data }) => [...decodeAuditMessage(data)]);
+    assert.equal(added.filter(({ verb, auditID }) => verb === 'reveal' && auditID === 'again').length, 3);
   });
 });

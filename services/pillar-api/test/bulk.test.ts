@@ -6,6 +6,7 @@ import { type ApiWorld, assertProblem, plain, readStream, sendPlain, startWorld 
 
 const YAML = 'application/yaml';
 const LINES = 'application/x-ndjson';
+const NONE = { created: 0, updated: 0, unchanged: 0 };
 
 type Report = {
   acceptable: boolean;
@@ -81,6 +82,7 @@ describe('import, export and search', () => {
       collections: { created: 1, updated: 0, unchanged: 0 },
       masters: { created: 1, updated: 0, unchanged: 0 },
       minions: { created: 1, updated: 0, unchanged: 0 },
+      ...{ inventories: NONE, templates: NONE, tasks: NONE },
       pillars: { created: 5, updated: 0, unchanged: 0 },
     });
     assert.equal(dry.diff.length, 8);
@@ -234,6 +236,12 @@ describe('import, export and search', () => {
       '{kind: pillar, tgt_type: root, name: enc, value: {$enc: {}}}',
       '{kind: flower}',
       'just text',
+      '{kind: template, id: t, name: t, schema: {type: flower}}',
+      '{kind: task, id: k, tpl_id: t, state: running, collections: [web]}',
+      '{kind: task, id: k, tpl_id: t, state: failed, collections: [web], ended_at: "2026-13-01T00:00:00.000Z"}',
+      '{kind: task, id: k, tpl_id: t, state: failed}',
+      '{kind: inventory, master: nobody, minion_id: w, facts: {}}',
+      '{kind: pillar, tgt_type: root, name: of, user: eve, value: 1}',
     ].map((one) => `---\n${one}\n`);
     const dry = report(await send('POST', '/import?dry_run=true', file.join('')));
     assert.equal(dry.acceptable, false);
@@ -247,6 +255,12 @@ describe('import, export and search', () => {
       [17, 'value_invalid'],
       [19, 'unprocessable'],
       [21, 'unprocessable'],
+      [23, 'unprocessable'],
+      [25, 'unprocessable'],
+      [27, 'unprocessable'],
+      [29, 'unprocessable'],
+      [31, 'unknown_master'],
+      [33, 'unprocessable'],
     ]);
     assert.match(dry.problems[0]?.detail ?? '', /line 8, column 3: a key that is an integer/u);
     for (const bad of file.slice(1)) {

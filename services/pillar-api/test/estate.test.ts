@@ -462,7 +462,7 @@ describe('the estate over HTTP', () => {
     const tooLarge = route(mergerExplain, async ({ omit_values, pillarenv, ...asked }) => {
       if (omit_values !== true)
         throw new ColonnadeError('too_large', 'the answer is too large for one message');
-      return { clock: 1, ...asked, pillarenv, keys };
+      return { clock: 1, ...asked, pillarenv, scopes: [], keys };
     });
     await merger.serve({ name: 'pillar-merger', version: '0.1.0', description: 'test' }, [tooLarge]);
     const answer = await world.admin.send('GET', '/explain?master=m1&minion_id=web-1');
@@ -494,5 +494,16 @@ describe('the estate over HTTP', () => {
     assert.equal((await head('/masters', 'x')).status, 401);
     const wrong = await world.admin.send('PATCH', '/masters');
     assert.deepEqual([wrong.status, wrong.headers.get('allow')], [405, 'GET, HEAD, POST']);
+    for (const [method, path, status] of [
+      ['QUERY', '/import', 405],
+      ['PATCH', '/masters', 405],
+      ['POST', '/nowhere', 404],
+    ] as const) {
+      for (const type of ['application/yaml', 'text/csv']) {
+        const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': type };
+        const answer = await fetch(new URL(path, world.api.url), { method, headers, body: 'a: 1' });
+        assert.equal(answer.status, status, `${method} ${path} ${type}`);
+      }
+    }
   });
 });

@@ -217,7 +217,7 @@ describe('a deletion', () => {
         HOOKS_DIR: path.join(world.dir, 'hooks.d'),
         HOOKS_STATE_DIR: path.join(world.dir, 'hooks'),
         NATS_URL: world.bus.nats.url,
-        NATS_PASSWORD: world.bus.passwordOf('hook-runner'),
+        NATS_NKEY_SEED: world.bus.nkeySeedOf('hook-runner'),
         OPS_HOST: '127.0.0.1',
         OPS_PORT: '0',
       },

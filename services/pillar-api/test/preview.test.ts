@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { route } from '@colonnade/bus';
-import { AUDIT_STREAM, mergerExplain } from '@colonnade/contracts';
+import { AUDIT_STREAM, ColonnadeError, mergerExplain } from '@colonnade/contracts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import {
   type ApiWorld,
@@ -38,11 +38,12 @@ describe('what a preview asks of a merger', () => {
     const merger = await world.bus.as('pillar-merger');
     const repeat = route(mergerExplain, async (request) => {
       asked.push(request);
+      if (request.past !== undefined) throw new ColonnadeError('too_large', 'the answer is too large');
       const { master, minion_id, pillarenv, changes = [] } = request;
       const keys = changes.map(({ name, is_secret, op: _, ...place }, change) => {
         return { name, is_secret, value: null, winner: { pid: null, ...place, change }, overrode: [] };
       });
-      return { clock: 1, master, minion_id, pillarenv, keys };
+      return { clock: 1, master, minion_id, pillarenv, scopes: [], keys };
     });
     await merger.serve({ name: 'pillar-merger', version: '0.1.0', description: 'test' }, [repeat]);
   });
@@ -116,6 +117,18 @@ describe('what a preview asks of a merger', () => {
     }
     assertProblem(await preview({ collections: ['none'] }), 422, 'unprocessable', 'collections.0');
     assert.equal(asked.length, before, 'no merger was asked');
+  });
+
+  test('scopes too large to be told of as they were are refused with what to ask instead', async () => {
+    const answer = await preview({ at: 1, values: 'omit' });
+    assertProblem(answer, 422, 'unprocessable', 'at');
+    assert.match(
+      String(plain(answer).detail),
+      /over 4 MiB: ask for some of its environments with pillarenv/u,
+    );
+    for (const at of [-1, 1.5, 'noon', '2026-01-01', null]) {
+      assertProblem(await preview({ at }), 422, 'unprocessable', 'at');
+    }
   });
 
   test('roles for a part of the estate do not preview a whole pillar', async () => {

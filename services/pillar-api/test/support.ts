@@ -62,7 +62,7 @@ export async function startWorld(
         KMS_STATE_DIR: path.join(dir, 'kms'),
         BOOTSTRAP_TOKEN_FILE: tokenFile,
         NATS_URL: bus.nats.url,
-        NATS_PASSWORD: bus.passwordOf('crypto-kms'),
+        NATS_NKEY_SEED: bus.nkeySeedOf('crypto-kms'),
         ...options.kmsEnv,
       },
     }),
@@ -79,7 +79,7 @@ export async function startWorld(
         STORE_PATH: storePath,
         BOOTSTRAP_TOKEN_FILE: tokenFile,
         NATS_URL: bus.nats.url,
-        NATS_PASSWORD: bus.passwordOf('pillar-api'),
+        NATS_NKEY_SEED: bus.nkeySeedOf('pillar-api'),
         HTTP_PORT: '0',
         LOG_LEVEL: 'debug',
         // Most tests have no hook-runner.

@@ -22,7 +22,7 @@ test('every fault of the environment is named at once', () => {
     () => readMergerConfig(env),
     (thrown) => {
       assert.ok(thrown instanceof ColonnadeError && thrown.code === 'misconfigured');
-      for (const name of ['STORE_PATH', 'NATS_PASSWORD', ...Object.keys(env)]) {
+      for (const name of ['STORE_PATH', 'NATS_NKEY_SEED', ...Object.keys(env)]) {
         assert.ok(thrown.message.includes(name), name);
       }
       return true;
@@ -31,7 +31,7 @@ test('every fault of the environment is named at once', () => {
 });
 
 test('the defaults claim within a third of the usual time of a request', () => {
-  const config = readMergerConfig({ STORE_PATH: '/estate', NATS_PASSWORD: 'x' });
+  const config = readMergerConfig({ STORE_PATH: '/estate', NATS_NKEY_SEED: 'x' });
   assert.equal(config.pillarenvPolicy, 'entitled');
   assert.ok(config.claimIdleMs <= 2000 / 3);
 });

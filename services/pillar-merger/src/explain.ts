@@ -19,8 +19,8 @@ type ExplainRequest = z.output<typeof mergerExplain.request>;
 
 /**
  * Where each key of a minion's pillar comes from, and what it overrode. Decided exactly as the merge decides; secrets
- * are never opened, nor is a minion registered. Changes and memberships may be supposed; what the merge then reads and
- * what the minion may have is decided with them, exactly as if they were saved.
+ * are never opened, nor is a minion registered. Changes, memberships and what scopes held once may be supposed; what the
+ * merge then reads and what the minion may have is decided with them, exactly as if they were saved.
  * @throws ColonnadeError `unknown_master` | `unknown_minion` | `forbidden` | `bad_request` | `unavailable`
  */
 export async function explainMerge(
@@ -47,6 +47,7 @@ export async function explainMerge(
     minion_id: minionId,
     pillarenv: result.envs.join(','),
     ...(result.byRule === undefined ? {} : { rule_collections: [...result.byRule] }),
+    scopes: [...result.scopes],
     keys: names.map(([name, key]) => explainKey(name, key, request.omit_values === true)),
   };
 }

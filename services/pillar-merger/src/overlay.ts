@@ -1,4 +1,4 @@
-import type { UnsavedChange } from '@colonnade/contracts';
+import { ColonnadeError, type PastScope, type UnsavedChange } from '@colonnade/contracts';
 import type { MinionRecord, PillarRecord } from '@colonnade/estate-store';
 import type { EstateView } from './estate-view.ts';
 
@@ -7,23 +7,45 @@ export type Supposed = {
   changes?: readonly UnsavedChange[] | undefined;
   /** Memberships of the minion, instead of those it has. */
   collections?: readonly string[] | undefined;
+  /** Scopes as they once were; then no other scope is read. */
+  past?: readonly PastScope[] | undefined;
 };
 
 /** A record as a change would leave it, by the position of the change. Its value stays with who asked. */
 export type UnsavedRecord = PillarRecord & { change: number };
 
-/** The estate as it would be; nothing of the view itself is changed. */
-export function overlayView(view: EstateView, { changes = [], collections }: Supposed): EstateView {
+/**
+ * The estate as it would be; nothing of the view itself is changed.
+ * @throws ColonnadeError `unavailable` from `scope` when a past is supposed that lacks it: memberships have changed
+ */
+export function overlayView(view: EstateView, { changes = [], collections, past }: Supposed): EstateView {
+  const scope = past === undefined ? view.scope : pastScopes(past);
   const byScope = Map.groupBy(changes.entries(), ([, { pillarenv }]) => pillarenv);
   return {
     ...view,
     minion: (master, id) => supposeMember(view.minion(master, id), collections),
-    scope: (pillarenv) => (byScope.get(pillarenv) ?? []).reduce(applyChange, view.scope(pillarenv)),
+    scope: (pillarenv) => (byScope.get(pillarenv) ?? []).reduce(applyChange, scope(pillarenv)),
   };
 }
 
 export function isUnsaved(record: PillarRecord): record is UnsavedRecord {
   return 'change' in record;
+}
+
+/** Who it was that wrote them, and when, decides nothing. */
+const NOBODY = { createdBy: '', updatedBy: '', createdAtMs: 0, updatedAtMs: 0, tick: 0 };
+
+function pastScopes(past: readonly PastScope[]): EstateView['scope'] {
+  const scopes = new Map(past.map(({ pillarenv, pillars }) => [pillarenv, pillars]));
+  return (pillarenv) => {
+    const pillars = scopes.get(pillarenv);
+    if (pillars === undefined) {
+      throw new ColonnadeError('unavailable', 'memberships or collections have changed meanwhile');
+    }
+    return pillars.map(({ pid, tgt_type: tgtType, tgt_id: tgtId, name, is_secret: isSecret }) => {
+      return { ...NOBODY, pid, tgtType, tgtId, pillarenv, name, isSecret, value: null };
+    });
+  };
 }
 
 function supposeMember(
@@ -51,8 +73,7 @@ function unsavedRecord(
   stored: PillarRecord | undefined,
 ): UnsavedRecord {
   const { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name, is_secret: isSecret } = change;
-  const nobody = { createdBy: '', updatedBy: '', createdAtMs: 0, updatedAtMs: 0, tick: 0 };
-  const kept = stored ?? { pid: newPid(index), ...nobody };
+  const kept = stored ?? { pid: newPid(index), ...NOBODY };
   return { ...kept, tgtType, tgtId, pillarenv, name, isSecret, value: null, change: index };
 }
 

@@ -154,6 +154,32 @@ test('memberships are supposed with all they bring and take, entitlement include
   await assert.rejects(preview({ collections: [] }, 'auto', 'new-1'), { code: 'unknown_minion' });
 });
 
+test('scopes as they once were are merged instead of what they hold now, and no other is read', async () => {
+  const pillar = (pid: string, name: string, { tgtType, tgtId }: ResolvedTarget, is_secret = false) => {
+    return { pid, name, tgt_type: tgtType, tgt_id: tgtId, is_secret };
+  };
+  const eu = collectionTarget('eu', 'ann');
+  const own = minionTarget('web-1', 'salt-1');
+  const scopes = [rootTarget, eu, collectionTarget('web', 'ann'), own].map(({ pillarenv }) => pillarenv);
+  assert.deepEqual((await explain('auto')).scopes, scopes);
+  const past = scopes.map((pillarenv) => ({ pillarenv, pillars: [] as ReturnType<typeof pillar>[] }));
+  past[0]?.pillars.push(pillar('p1', 'role', rootTarget), pillar('p2', 'key', rootTarget, true));
+  past[1]?.pillars.push(pillar('p3', 'role', eu));
+  const changes = [change('set', own, 'key'), change('delete', eu, 'role')];
+  assert.deepEqual(told(await preview({ past })), [
+    ['key', SECRET_MASK, 'base', []],
+    ['role', null, 'collection:eu', ['base']],
+  ]);
+  assert.deepEqual(told(await preview({ past, changes })), [
+    ['key', null, 'minion_id:web-1#0', ['base']],
+    ['role', null, 'base', []],
+  ]);
+  const { keys } = await preview({ past });
+  assert.deepEqual([keys[1]?.winner.pid, keys[1]?.overrode[0]?.pid], ['p3', 'p1']);
+  await assert.rejects(preview({ past: past.slice(1) }), { code: 'unavailable' });
+  await assert.rejects(preview({ past, collections: ['nowhere'] }), { code: 'bad_request' });
+});
+
 test("a task's pillars, secrets opened, go to its minions alone, and end with it", async () => {
   const template = { id: 'deploy', name: 'Deploy', schema: true };
   const target = { tgtType: 'task', tgtId: 'k1', pillarenv: 'task:k1' } as const;

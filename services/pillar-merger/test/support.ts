@@ -88,7 +88,7 @@ async function buildWorld(owned: AsyncDisposableStack, extraConfig: string): Pro
   const env = {
     STORE_PATH: storePath,
     ...{ REDIS_URL: redis.url, REDIS_USER, REDIS_PASSWORD: mergerPassword },
-    ...{ NATS_URL: bus.nats.url, NATS_PASSWORD: bus.passwordOf('pillar-merger') },
+    ...{ NATS_URL: bus.nats.url, NATS_NKEY_SEED: bus.nkeySeedOf('pillar-merger') },
     OPS_PORT: '0',
   };
   return {
@@ -171,7 +171,7 @@ async function startKms(dir: string, bus: RealBus, adminToken: string): Promise<
       PILLARS_KEK_B64: randomBytes(32).toString('base64'),
       BOOTSTRAP_TOKEN_FILE: tokenFile,
       NATS_URL: bus.nats.url,
-      NATS_PASSWORD: bus.passwordOf('crypto-kms'),
+      NATS_NKEY_SEED: bus.nkeySeedOf('crypto-kms'),
       OPS_PORT: '0',
     },
   });

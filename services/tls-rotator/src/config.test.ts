@@ -5,7 +5,7 @@ import { settingsTable } from '@colonnade/service-kit';
 import { readAddresses } from './addresses.ts';
 import { readTlsRotatorConfig, tlsRotatorSettings } from './config.ts';
 
-const good = { ALLOWED_SOURCE_NAMESPACES: 'ingress', SPOOL_DIR: 'spool', NATS_PASSWORD: 'x' };
+const good = { ALLOWED_SOURCE_NAMESPACES: 'ingress', SPOOL_DIR: 'spool', NATS_NKEY_SEED: 'x' };
 
 test('the table of settings is that of the code', async () => {
   const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');

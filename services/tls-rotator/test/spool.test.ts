@@ -75,7 +75,7 @@ test('NATS may be away at the start: what was kept is stored once it is there', 
   await using bus = connectLate(
     {
       natsUrl: `nats://127.0.0.1:${port}`,
-      natsPassword: createSecret(real.passwordOf('tls-rotator')),
+      natsNkeySeed: createSecret(real.nkeySeedOf('tls-rotator')),
       natsCaFile: undefined,
     },
     logger,

@@ -117,7 +117,7 @@ export async function startRotator(
     ALLOWED_SOURCE_NAMESPACES: 'ingress',
     SPOOL_DIR: spoolDir,
     NATS_URL: 'nats://127.0.0.1:1',
-    NATS_PASSWORD: 'none',
+    NATS_NKEY_SEED: 'none',
     OPS_PORT: '0',
     LEASE_MS: '2000',
     NODE_POLL_MS: '100',

@@ -32,7 +32,7 @@ export const auditMemory: Figure = {
       ...{ name: 'audit-sink', portVariable: 'OPS_PORT', logFile: path.join(dir.path, 'sink.log') },
       env: {
         ...{ AUDIT_LOG_PATH: path.join(dir.path, 'audit.log'), AUDIT_WEBHOOK_CONFIG_FILE: webhook },
-        ...{ NATS_URL: bus.nats.url, NATS_PASSWORD: bus.passwordOf('audit-sink'), OPS_PORT: '0' },
+        ...{ NATS_URL: bus.nats.url, NATS_NKEY_SEED: bus.nkeySeedOf('audit-sink'), OPS_PORT: '0' },
         AUDIT_WEBHOOK_MAX_BACKLOG: String(2 * LARGE),
       },
     });

@@ -68,7 +68,7 @@ async function prepareOurs(
   const { token } = await addMaster(master);
   const as = (user: 'pillar-api' | 'pillar-merger') =>
     connectBus({
-      ...{ servers: stack.nats.url, user, password: stack.secrets.busPasswords[user], name: 'bench' },
+      ...{ servers: stack.nats.url, user, nkeySeed: stack.secrets.busNkeys[user].seed, name: 'bench' },
       logger: { info: () => {}, warn: () => {}, error: () => {} },
     });
   const contexts = Array.from({ length: size }, (_, i) => ({

@@ -1,4 +1,4 @@
-import type { AuditStage } from '@colonnade/contracts';
+import { AUDIT_STAGES, type AuditStage } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import type { AuditLevel } from '../policy/types.ts';
 
@@ -45,6 +45,9 @@ export function createAuditWatch(logger: Logger, metrics: Metrics): AuditWatch {
   const waiting = metrics.gauge('audit_waiting', 'Audit records that wait to be sent', []);
   const refused = metrics.counter('audit_rejected_total', 'Requests refused for want of a record', []);
   const reloads = metrics.counter('audit_policy_loads_total', 'Audit policies read', ['outcome']);
+  // What an alert looks at is there before it happens: a series that begins at 1 has not risen.
+  for (const stage of [...AUDIT_STAGES, 'batch']) failures.inc({ stage }, 0);
+  for (const outcome of ['loaded', 'refused']) reloads.inc({ outcome }, 0);
   return {
     stored({ stage, level, ms }) {
       events.inc({ stage, level });

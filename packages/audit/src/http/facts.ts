@@ -1,12 +1,11 @@
 import { isIP } from 'node:net';
+import { isAuditId } from '@colonnade/contracts';
 import type { FastifyRequest } from 'fastify';
 
-const AUDIT_ID = /^[\x21-\x7e]{1,64}$/u;
-
-/** The client's Audit-ID: 1–64 visible ASCII characters, which go back in a header; undefined for anything else. */
+/** The client's Audit-ID; undefined for what is none. */
 export function auditIdOf(request: FastifyRequest): string | undefined {
   const given = request.headers['audit-id'];
-  return typeof given === 'string' && AUDIT_ID.test(given) ? given : undefined;
+  return isAuditId(given) ? given : undefined;
 }
 
 /**

@@ -17,7 +17,7 @@ export type RouteAudit = {
   /** Of the bodies; a body without one is not recorded, since nobody says where in it a secret stands. */
   request?: z.ZodType;
   response?: z.ZodType;
-  /** A reveal or a key operation: at least Metadata, every stage, and no answer without the record of its end. */
+  /** A reveal, a key operation, a whole estate: at least Metadata, every stage, and no answer without the record of its end. */
   floor?: boolean;
   /** Its answer goes on: ResponseStarted when it begins, ResponseComplete when the connection ends. */
   longRunning?: boolean;
@@ -185,6 +185,8 @@ async function end(
     await record.finish({ ...outcome, ...bodies, annotations }, { panicked: state.panicked });
     return payload;
   } catch (thrown) {
+    // Nobody will read it now, and whoever made it waits for its end.
+    if (isStream(payload)) (payload as { destroy?: () => void }).destroy?.();
     return options.writeError(reply, thrown as ColonnadeError, request);
   }
 }

@@ -19,9 +19,9 @@ export const login = defineCommand({
     'token-file': { value: 'FILE', help: 'file (0600) that holds the token' },
     'ca-file': { value: 'FILE', help: 'CA of pillar-api, PEM, where the system does not know it' },
     'nats-url': { value: 'URL', help: 'NATS servers, for "status" and "audit verify"' },
-    'nats-password-file': {
+    'nats-nkey-file': {
       value: 'FILE',
-      help: 'file (0600) with the password of the NATS user "operator"',
+      help: 'file (0600) with the nkey seed of the NATS user "operator"',
     },
     'nats-ca-file': { value: 'FILE', help: 'CA of the NATS servers' },
   },
@@ -51,7 +51,7 @@ export const login = defineCommand({
       token,
       ...given('ca_file', caFile),
       ...given('nats_url', options['nats-url'] ?? before?.nats_url),
-      ...given('nats_password_file', absolute(options['nats-password-file']) ?? before?.nats_password_file),
+      ...given('nats_nkey_file', absolute(options['nats-nkey-file']) ?? before?.nats_nkey_file),
       ...given('nats_ca_file', absolute(options['nats-ca-file']) ?? before?.nats_ca_file),
     };
     const all = { ...profiles.profiles, [name]: profile };

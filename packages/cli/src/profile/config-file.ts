@@ -13,7 +13,7 @@ const zProfile = z.strictObject({
   token: z.string().optional(),
   ca_file: z.string().optional(),
   nats_url: z.string().optional(),
-  nats_password_file: z.string().optional(),
+  nats_nkey_file: z.string().optional(),
   nats_ca_file: z.string().optional(),
 });
 export type Profile = z.infer<typeof zProfile>;

@@ -9,7 +9,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   COLONNADE_CA_FILE: 'CA of pillar-api, PEM, where the system does not know it',
   COLONNADE_PROFILE: 'profile to use, as `--profile`',
   COLONNADE_NATS_URL: 'NATS servers, for `status` and `audit verify`',
-  COLONNADE_NATS_PASSWORD_FILE: 'file (0600) with the password of the NATS user `operator`',
+  COLONNADE_NATS_NKEY_FILE: 'file (0600) with the nkey seed of the NATS user `operator`',
   COLONNADE_NATS_CA_FILE: 'CA of the NATS servers',
   EDITOR: 'editor of `pillar edit`; `VISUAL` beats it',
   NO_COLOR: 'set to anything: no bold text',
@@ -18,7 +18,7 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
 export type Chosen = { profile: string | undefined; url: string | undefined };
 
 export type ApiSettings = { url: string; token: string; caFile: string | undefined };
-export type BusSettings = { url: string; password: string; caFile: string | undefined };
+export type BusSettings = { url: string; nkeySeed: string; caFile: string | undefined };
 
 const HOW = 'log in with "colonnade login", or set COLONNADE_URL and COLONNADE_TOKEN_FILE';
 
@@ -56,16 +56,16 @@ export function apiSettings(env: NodeJS.ProcessEnv, chosen: Chosen): ApiSettings
 export function busSettings(env: NodeJS.ProcessEnv, chosen: Chosen): BusSettings {
   const { profile } = chooseProfile(env, chosen.profile);
   const url = variable(env, 'COLONNADE_NATS_URL') ?? profile?.nats_url;
-  const file = variable(env, 'COLONNADE_NATS_PASSWORD_FILE') ?? profile?.nats_password_file;
+  const file = variable(env, 'COLONNADE_NATS_NKEY_FILE') ?? profile?.nats_nkey_file;
   if (url === undefined || file === undefined) {
-    const how = 'colonnade login --nats-url … --nats-password-file …';
+    const how = 'colonnade login --nats-url … --nats-nkey-file …';
     throw usageError(
-      `this needs the bus: set COLONNADE_NATS_URL and COLONNADE_NATS_PASSWORD_FILE, or keep them in the profile with "${how}"`,
+      `this needs the bus: set COLONNADE_NATS_URL and COLONNADE_NATS_NKEY_FILE, or keep them in the profile with "${how}"`,
     );
   }
-  const password = readPrivate(file, 'the password file')?.trimEnd();
-  if (password === undefined) throw usageError(`the password file ${file} does not exist`);
-  return { url, password, caFile: variable(env, 'COLONNADE_NATS_CA_FILE') ?? profile?.nats_ca_file };
+  const nkeySeed = readPrivate(file, 'the nkey file')?.trim();
+  if (nkeySeed === undefined) throw usageError(`the nkey file ${file} does not exist`);
+  return { url, nkeySeed, caFile: variable(env, 'COLONNADE_NATS_CA_FILE') ?? profile?.nats_ca_file };
 }
 
 /** The profile meant, and its name; without a profile when none of that name is there. */

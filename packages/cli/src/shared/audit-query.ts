@@ -7,7 +7,7 @@ import { TIME_OPTIONS, timeOf } from './time.ts';
 export const QUERY_OPTIONS = {
   user: { value: 'NAME', help: 'who asked' },
   verb: { value: 'VERB', help: 'what was done, such as create or reveal' },
-  resource: { value: 'NAME', help: 'kind of object, such as pillars' },
+  resource: { value: 'NAME', help: 'kind of object, such as pillars or pillars/reveal' },
   namespace: { value: 'NAME', help: 'its namespace: target type or collection' },
   name: { value: 'NAME', help: 'the object' },
   'audit-id': { value: 'ID', help: 'of one request, as the answer’s Audit-ID names it' },

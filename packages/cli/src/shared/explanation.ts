@@ -4,18 +4,21 @@ import { asList, asObject, targetText, textOf } from './view.ts';
 
 /** An explanation as a tree: each key, the scope that won, and those it overrode, nearest first. */
 export function explanationLines(found: ValueObject, only: string | undefined): string[] {
-  const { minion_id, master, pillarenv, clock } = found;
+  const { minion_id, master, pillarenv, clock, at } = found;
   const keys = asList(found.keys).map(asObject);
   const wanted = keys.filter(({ name }) => only === undefined || name === only);
-  const head = `${textOf(minion_id)} of ${textOf(master)}, clock ${textOf(clock)}, pillarenv ${textOf(pillarenv)}`;
+  const when = at === undefined ? textOf(clock) : `${textOf(at)} (memberships and tasks of ${textOf(clock)})`;
+  const head = `${textOf(minion_id)} of ${textOf(master)}, clock ${when}, pillarenv ${textOf(pillarenv)}`;
   const lines = wanted.flatMap((key, i) => keyLines(key, i === wanted.length - 1));
   const none = only === undefined ? '(it gets no pillar)' : `(it does not get "${only}")`;
   return [head, ...(lines.length > 0 ? lines : [`└─ ${none}`])].map(escapeLine);
 }
 
-function keyLines({ name, value, is_secret, winner, overrode }: ValueObject, last: boolean): string[] {
+function keyLines(key: ValueObject, last: boolean): string[] {
+  const { name, value, is_secret, purged, winner, overrode } = key;
   const [branch, trunk] = last ? ['└─', '  '] : ['├─', '│ '];
-  const shown = is_secret === true ? textOf(value) : canonicalText(value ?? null);
+  const plain = purged === true ? '(purged)' : canonicalText(value ?? null);
+  const shown = is_secret === true ? textOf(value) : plain;
   const origins = [
     ['won ', asObject(winner)] as const,
     ...asList(overrode).map((one) => ['over', asObject(one)] as const),
@@ -29,7 +32,8 @@ function keyLines({ name, value, is_secret, winner, overrode }: ValueObject, las
   ];
 }
 
-function pidText({ pid, change }: ValueObject): string {
+function pidText({ pid, change, version }: ValueObject): string {
+  if (version !== undefined) return `${textOf(pid)} clock ${textOf(version)}`;
   if (change === undefined) return textOf(pid);
   return pid === null ? '(not saved)' : `${textOf(pid)} (not saved)`;
 }

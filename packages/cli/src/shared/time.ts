@@ -14,6 +14,11 @@ export function timeOf(option: string, text: string | undefined, nowMs: number):
   throw usageError(`--${option}: "${text}" is no time such as 2026-01-31T12:00:00Z or 12h`);
 }
 
+/** A clock, or a time as timeOf reads it; as the API takes it. @throws ColonnadeError `misconfigured` */
+export function momentOf(option: string, text: string): bigint | string {
+  return /^\d{1,15}$/u.test(text) ? BigInt(text) : (timeOf(option, text, Date.now()) ?? '');
+}
+
 export const TIME_OPTIONS = {
   since: { value: 'TIME', help: 'not before: RFC 3339, or a span such as 90m, 12h, 7d' },
   until: { value: 'TIME', help: 'not after' },

@@ -20,7 +20,7 @@ export const ESTATE_STEPS: readonly Step[] = [
   { command: 'collection set', args: (m) => [m.own('east'), '--top', '--name', 'East'], shows: /name +East/ },
   {
     command: 'collection rule set',
-    args: (m) => [m.own('east'), '--file', path.join(m.dir, 'rule.yaml')],
+    args: (m) => [m.own('east'), '--file', path.join(m.dir, '..', 'rule.yaml')],
     shows: /rule +\{"field":"os\.name","op":"eq","value":"Debian"\}/,
   },
   {

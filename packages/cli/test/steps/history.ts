@@ -32,6 +32,20 @@ export const HISTORY_STEPS: readonly Step[] = [
     reads: true,
   },
   {
+    command: 'explain',
+    args: (m) => ['all-mover', '--master', 'salt', '--at', m.kept.first ?? '', '--name', m.own('level')],
+    shows:
+      /clock \d+ \(memberships and tasks of \d+\)[\s\S]*-level = \{"a":1,"b":1\.0\}[\s\S]*root {2}\S+ clock \d+/,
+    reads: true,
+  },
+  {
+    command: 'changes',
+    args: (m) => ['--since', m.kept.first ?? '', '--once'],
+    shows: / +CLOCK {2}KIND +WHAT\n +\d+ {2}scope +base\n/,
+    reads: true,
+    json: 'lines',
+  },
+  {
     command: 'pillar restore',
     args: (m) => [m.own('level'), '--root', '--clock', m.kept.first ?? ''],
     shows: /\{"a":1,"b":1\.0\}/,

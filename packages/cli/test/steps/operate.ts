@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { stat } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Memory, Step } from '../support.ts';
 
@@ -38,6 +38,17 @@ export const OPERATE_STEPS: readonly Step[] = [
     args: () => [],
     shows: /pillar-api +0\.1\.0[\s\S]*AUDIT[\s\S]*AUDIT\/file +\d+/,
     reads: true,
+  },
+  {
+    command: 'bus creds',
+    args: ({ dir }) => ['--dir', path.join(dir, 'nats')],
+    shows: /hook-runner +U[A-Z2-7]{55} +\S+hook-runner\.nk/,
+    reads: true,
+    async after({ dir }) {
+      const at = (name: string) => path.join(dir, 'nats', name);
+      assert.equal((await stat(at('operator.nk'))).mode & 0o777, 0o600);
+      assert.match(await readFile(at('nkeys.conf'), 'utf8'), /^NATS_NKEY_OPERATOR: U[A-Z2-7]{55}$/mu);
+    },
   },
   {
     command: 'audit find',

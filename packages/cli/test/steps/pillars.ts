@@ -119,7 +119,7 @@ export const PILLAR_STEPS: readonly Step[] = [
   {
     command: 'explain',
     args: (m) => ['web-1', '--master', 'salt', '--name', m.own('motd')],
-    shows: /web-1 of salt, clock \d+[\s\S]*-motd = "good evening"\n +└─ won {2}root/,
+    shows: /web-1 of salt, clock \d+, [\s\S]*-motd = "good evening"\n +└─ won {2}root/,
     reads: true,
   },
   {

@@ -10,6 +10,11 @@ const MAX_TICK = Number.MAX_SAFE_INTEGER;
 const zTick = int({ min: 1, max: MAX_TICK });
 /** A tick in a path or a query string. */
 export const zTickText = z.string().regex(/^[1-9][0-9]{0,14}$/u, 'must be a clock: digits, from 1');
+/** A moment of the past: a clock, or a time. */
+export const zPast = z.union(
+  [int({ min: 0, max: MAX_TICK }), zTime],
+  'must be a clock or an RFC 3339 time in UTC',
+);
 const zPid = z.string().min(1, 'pid is empty').max(128, 'pid is too long');
 
 /** Path of `GET /pillars/{pid}/versions/{tick}`. */
@@ -68,7 +73,7 @@ export const zScopeRestore = z.strictObject({
     .string()
     .min(1, 'pillarenv is empty')
     .refine((s) => Buffer.byteLength(s) <= 1024, 'pillarenv is longer than 1024 bytes'),
-  at: z.union([int({ min: 0, max: MAX_TICK }), zTime], 'must be a clock or an RFC 3339 time in UTC'),
+  at: zPast,
   dry_run: z.boolean('must be true or false').optional(),
   pids: z
     .array(zPid)

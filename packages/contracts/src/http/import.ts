@@ -1,10 +1,14 @@
 import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
-import { zCollectionId, zMasterId, zMinionId, zUserSub } from '../names.ts';
+import { LIMITS } from '../limits.ts';
+import { zCollectionId, zMasterId, zMinionId, zTaskId, zTemplateId, zUserSub } from '../names.ts';
 import { zCollectionName } from './collections.ts';
+import { zTime } from './common.ts';
+import { zInventoryFacts } from './inventories.ts';
 import { zMasterUpdate, zMinionPut } from './masters.ts';
 import { zPillarCreate } from './pillars.ts';
 import { secretField, secretIfMarked } from './secret-fields.ts';
+import { zTaskState, zTemplateUpdate } from './tasks.ts';
 
 /** Media types of an import and an export: a stream of YAML documents, or of JSON texts, one to a line. */
 export const BULK_MEDIA_TYPES = { yaml: 'application/yaml', json: 'application/x-ndjson' } as const;
@@ -16,6 +20,8 @@ export const zEstateRecord = z.strictObject({
   /** Of the moment that was exported; for people. */
   clock: int().optional(),
   incarnation: z.string().max(64).optional(),
+  /** At the end of an export: pillars of adopted records, which no import can make. */
+  left_out: int().optional(),
 });
 
 export const zCollectionRecord = z.strictObject({
@@ -40,14 +46,49 @@ export const zMinionRecord = z.strictObject({
   ...zMinionPut.partial().shape,
 });
 
+/** What a minion has told of itself. Without a minion of that name it waits for somebody to accept it. */
+export const zInventoryRecord = z.strictObject({
+  kind: z.literal('inventory'),
+  master: zMasterId,
+  minion_id: zMinionId,
+  facts: zInventoryFacts,
+});
+
+export const zTemplateRecord = zTemplateUpdate.extend({ kind: z.literal('template'), id: zTemplateId });
+
+/** A task as it is, also one that has ended. Minions and collections of it may be gone. */
+export const zTaskRecord = z.strictObject({
+  kind: z.literal('task'),
+  id: zTaskId,
+  tpl_id: zTemplateId,
+  state: zTaskState,
+  minions: z
+    .array(z.strictObject({ master: zMasterId, minion_id: zMinionId }))
+    .max(LIMITS.minionsPerTask, `more than ${LIMITS.minionsPerTask} minions`)
+    .optional(),
+  collections: z
+    .array(zCollectionId)
+    .max(LIMITS.collectionsPerTask, `more than ${LIMITS.collectionsPerTask} collections`)
+    .optional(),
+  expires_at: zTime.nullable().optional(),
+  ended_at: zTime.nullable().optional(),
+});
+
 /** As in `POST /pillars`. A secret is plain and is sealed on its way in, or comes as it was exported, `$enc`. */
-export const zPillarRecord = zPillarCreate.omit({ created_by: true }).extend({ kind: z.literal('pillar') });
+export const zPillarRecord = zPillarCreate.omit({ created_by: true }).extend({
+  kind: z.literal('pillar'),
+  /** With tgt_type task_tpl: whose defaults; the caller's, when it is left out. */
+  user: zUserSub.optional(),
+});
 
 /** One record of an import or an export. What it names is in the estate, or stands before it. */
 export const zBulkRecord = z.discriminatedUnion(
   'kind',
-  [zEstateRecord, zCollectionRecord, zMasterRecord, zMinionRecord, zPillarRecord],
-  'kind: must be estate, collection, master, minion or pillar',
+  [
+    ...([zEstateRecord, zCollectionRecord, zMasterRecord, zMinionRecord] as const),
+    ...([zInventoryRecord, zTemplateRecord, zTaskRecord, zPillarRecord] as const),
+  ],
+  'kind: must be estate, collection, master, minion, inventory, template, task or pillar',
 );
 export type BulkRecord = z.infer<typeof zBulkRecord>;
 
@@ -78,12 +119,15 @@ export const zImportReport = z.strictObject({
   confirm: z.string(),
   /** Of the estate: compared with; of a real import: made by it. */
   clock: int(),
-  counts: z.strictObject({ collections: zCounts, masters: zCounts, minions: zCounts, pillars: zCounts }),
+  counts: z.strictObject({
+    ...{ collections: zCounts, masters: zCounts, minions: zCounts, inventories: zCounts },
+    ...{ templates: zCounts, tasks: zCounts, pillars: zCounts },
+  }),
   /** The first changes, in the order of the file. Of secrets no value is shown. */
   diff: z.array(
     z.strictObject({
       line: int(),
-      kind: z.enum(['collection', 'master', 'minion', 'pillar']),
+      kind: z.enum(['collection', 'master', 'minion', 'inventory', 'template', 'task', 'pillar']),
       op: z.enum(['create', 'update']),
       /** `scope name` of a pillar, the id of the others. */
       key: z.string(),

@@ -89,7 +89,7 @@ export const zDefaultsPut = z.strictObject({
 export const zDefaultsView = z.strictObject({ items: z.array(zPillarView) });
 
 export const TASK_STATE_NAMES = ['created', 'running', 'succeeded', 'failed', 'cancelled'] as const;
-const zTaskState = z.enum(TASK_STATE_NAMES, `must be one of ${TASK_STATE_NAMES.join(', ')}`);
+export const zTaskState = z.enum(TASK_STATE_NAMES, `must be one of ${TASK_STATE_NAMES.join(', ')}`);
 
 /** `POST /tasks`: a task of a template, with its pillars (seed 000, create_for_task). */
 export const zTaskCreate = z.strictObject({

@@ -26,7 +26,7 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
   const { dir, configText, storeDir = path.join(dir, 'jetstream') } = options;
   await mkdir(dir, { recursive: true });
   await mkdir(storeDir, { recursive: true, mode: 0o700 });
-  // The configuration may hold passwords.
+  // A test may have put a password into it.
   await writeFile(path.join(dir, 'nats.conf'), configText, { mode: 0o600 });
   const start = (wanted: number) => launch(options.binary, dir, storeDir, wanted);
   const { child, port, logFile } = await start(options.port ?? -1);
@@ -55,6 +55,6 @@ async function launch(binary: string, dir: string, storeDir: string, wanted: num
 /** The server writes this file when it takes connections; a half-written one is read again. */
 async function readPort(file: string): Promise<number | undefined> {
   const text = await readFile(file, 'utf8').catch(() => '');
-  const match = /"nats:\/\/[^"]*:(\d+)"/.exec(text);
+  const match = /"(?:nats|tls):\/\/[^"]*:(\d+)"/.exec(text);
   return match ? Number(match[1]) : undefined;
 }

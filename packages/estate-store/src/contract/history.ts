@@ -205,7 +205,7 @@ export function testHistory(create: h.CreateHarness): void {
       assert.deepEqual([clock, historyFloor.tick], [(await h.look(store)).clock, 0]);
       assert.deepEqual(marks?.[1], {
         ...{ pid: 'p2', tick: 4, op: 'delete', purged: false, pillarenv: 'base', name: 'p2' },
-        ...{ isSecret: false, updatedAtMs: h.NOW_MS },
+        ...{ tgtType: 'root', tgtId: 'root', isSecret: false, updatedAtMs: h.NOW_MS },
       });
     });
   });

@@ -67,11 +67,12 @@ export function toVersion(document: VersionDocument): PillarVersion {
 
 /** Read without its value. */
 export function toMark(document: Partial<VersionDocument>): VersionMark {
-  const { pid, tick, op, pillarenv, name, isSecret, updatedAtMs } = toVersion({
+  const { pid, tick, op, tgtType, tgtId, pillarenv, name, isSecret, updatedAtMs } = toVersion({
     value: null,
     ...document,
   } as VersionDocument);
-  return { pid, tick, op, pillarenv, name, isSecret, updatedAtMs, purged: document.purged === true };
+  const place = { tgtType, tgtId, pillarenv, name };
+  return { pid, tick, op, ...place, isSecret, updatedAtMs, purged: document.purged === true };
 }
 
 export function fromPillar(record: Omit<PillarRecord, 'value'>, value: StoredValue): PillarDocument {

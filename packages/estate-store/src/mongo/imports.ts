@@ -122,7 +122,7 @@ async function createPillars(tx: Tx, creates: readonly Create[], targets: Set<st
   for (const { record } of creates) {
     const { tgtType, tgtId, pillarenv }: ResolvedTarget = record;
     const key = `${tgtType}:${tgtId}:${pillarenv}`;
-    if (!targets.has(key)) await checkTarget(tx, { tgtType, tgtId, pillarenv });
+    if (!targets.has(key)) await checkTarget(tx, { tgtType, tgtId, pillarenv }, { newSince: tick });
     targets.add(key);
     tx.change(`scope:${pillarenv}`);
   }

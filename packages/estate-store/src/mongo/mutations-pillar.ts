@@ -116,10 +116,14 @@ async function hasVersions({ tables, within, appended }: Tx, pid: string): Promi
   return (await tables.versions.findOne({ pid }, within)) !== null;
 }
 
-/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
+/**
+ * @param options `newSince`: the tick of an import, which may give pillars to tasks that it brings and that have ended
+ * @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there
+ */
 export async function checkTarget(
   { tables, within }: Pick<Tx, 'tables' | 'within'>,
   record: ResolvedTarget,
+  { newSince }: { newSince?: number } = {},
 ): Promise<void> {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {
@@ -131,7 +135,8 @@ export async function checkTarget(
     checkMinionTarget(found !== null);
   }
   if (target?.kind === 'task') {
-    checkTaskTarget(record, (await tables.tasks.findOne({ _id: target.id }, within)) ?? undefined);
+    const found = await tables.tasks.findOne({ _id: target.id }, within);
+    checkTaskTarget(record, found ? { ...found, isNew: toNumber(found.tick) === newSince } : undefined);
   }
   if (target?.kind === 'task_tpl') {
     checkTemplateTarget(record, (await tables.templates.findOne({ _id: target.id }, within)) !== null);

@@ -1,7 +1,8 @@
 import type { Mutation } from '../port.ts';
+import type { TaskCopy } from '../port-tasks.ts';
 import type { PackedTemplatePut } from '../rules/batch.ts';
 import { checkExpect, checkFree } from '../rules/expect.ts';
-import { checkNextState, checkTaskDraft, checkTaskFor, isEndState } from '../rules/task.ts';
+import { checkNextState, checkTaskCopy, checkTaskDraft, checkTaskFor, isEndState } from '../rules/task.ts';
 import { minionKey, toNumber } from './documents.ts';
 import { hasAny } from './mutations-fleet.ts';
 import { INDEX } from './schema.ts';
@@ -37,7 +38,7 @@ export async function deleteTemplate(tx: Tx, { id, expect }: Of<'template.delete
 
 /** @throws ColonnadeError already_exists | not_found | unknown_minion | bad_request */
 export async function createTask(tx: Tx, { record }: Of<'task.create'>): Promise<void> {
-  const { tables, within, by, atMs, tick } = tx;
+  const { tables, within } = tx;
   const { id, templateId, minions, collections } = record;
   checkTaskDraft(record);
   checkExpect('task', await readTask(tables, within, id), 'absent');
@@ -52,12 +53,23 @@ export async function createTask(tx: Tx, { record }: Of<'task.create'>): Promise
     minion: (at) => known.has(minionKeys[at] as string),
     collection: (at) => known.has(collections[at] as string),
   });
+  await insertTask(tx, { ...record, state: 'created', endedAtMs: undefined });
+}
+
+/** @throws ColonnadeError already_exists | not_found | bad_request */
+export async function copyTask(tx: Tx, { record }: Of<'task.copy'>): Promise<void> {
+  const { tables, within } = tx;
+  checkExpect('task', await readTask(tables, within, record.id), 'absent');
+  checkTaskCopy(record, await hasAny(tx, tables.templates, { _id: record.templateId }));
+  await insertTask(tx, record);
+}
+
+async function insertTask(tx: Tx, record: TaskCopy): Promise<void> {
+  const { tables, within, by, atMs, tick } = tx;
   const written = { createdBy: by, updatedBy: by, createdAtMs: atMs, updatedAtMs: atMs, tick };
-  await tables.tasks.insertOne(
-    fromTask({ ...record, ...written, state: 'created', endedAtMs: undefined }),
-    within,
-  );
-  tx.change(`task:${id}`);
+  const { expiresAtMs, endedAtMs } = record;
+  await tables.tasks.insertOne(fromTask({ ...record, expiresAtMs, endedAtMs, ...written }), within);
+  tx.change(`task:${record.id}`);
 }
 
 /** @throws ColonnadeError not_found | precondition_failed | conflict (no such way from state to state) */

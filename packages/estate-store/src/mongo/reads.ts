@@ -133,7 +133,9 @@ export async function readScopeHistory(
   };
 }
 
-const MARK_FIELDS = ['pid', 'tick', 'op', 'purged', 'pillarenv', 'name', 'is_secret', 'updated_at'];
+const MARK_FIELDS = [
+  ...['pid', 'tick', 'op', 'purged', 'tgt_type', 'tgt_id', 'pillarenv', 'name', 'is_secret', 'updated_at'],
+];
 
 export async function readCollection(tables: Tables, within: Within, id: string) {
   const found = await tables.collections.findOne({ _id: id }, within);

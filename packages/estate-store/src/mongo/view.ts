@@ -4,7 +4,9 @@ import { isAsNew, readClock, readNewestClock } from './clock.ts';
 import type { Connection, Tables } from './connection.ts';
 import * as documents from './documents.ts';
 import { outdated } from './errors.ts';
+import { toInventory } from './inventories.ts';
 import { INDEX } from './schema.ts';
+import { toTask, toTemplate } from './task-documents.ts';
 import { TRANSACTION } from './transaction.ts';
 
 const PAGE_ROWS = 100;
@@ -15,6 +17,9 @@ const IO: { readonly [K in keyof ViewRows]: Io } = {
   collections: { table: 'collections', key: INDEX.id, toRow: documents.toCollection },
   masters: { table: 'masters', key: INDEX.id, toRow: documents.toMaster },
   minions: { table: 'minions', key: INDEX.minion, toRow: documents.toMinion },
+  inventories: { table: 'inventories', key: INDEX.minion, toRow: toInventory },
+  templates: { table: 'templates', key: INDEX.id, toRow: toTemplate },
+  tasks: { table: 'tasks', key: INDEX.id, toRow: toTask },
   pillars: { table: 'pillars', key: INDEX.pillarKey, toRow: documents.toPillar },
 };
 

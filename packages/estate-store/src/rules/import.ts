@@ -1,13 +1,21 @@
 import { ColonnadeError, LIMITS } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { ImportChange } from '../port-bulk.ts';
-import type { PillarCreate, PillarUpdate } from './batch.ts';
+import {
+  type PackedInventoryPut,
+  type PackedTemplatePut,
+  type PillarCreate,
+  type PillarUpdate,
+  packText,
+} from './batch.ts';
 
-/** A change of an import with the value of a pillar as an adapter stores it. */
+/** A change of an import with its values as an adapter stores them. */
 export type PackedChange<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
-  | Exclude<ImportChange, { kind: 'pillar.create' | 'pillar.update' }>;
+  | PackedTemplatePut
+  | PackedInventoryPut
+  | Exclude<ImportChange, { kind: 'pillar.create' | 'pillar.update' | 'template.put' | 'inventory.put' }>;
 
 /** @throws ColonnadeError bad_request (too many at once) | value_invalid */
 export function packChanges<V>(
@@ -17,11 +25,22 @@ export function packChanges<V>(
   if (changes.length > LIMITS.importStageRows) {
     throw new ColonnadeError('bad_request', `at most ${LIMITS.importStageRows} changes are staged at a time`);
   }
-  return changes.map((change) => {
-    if (change.kind === 'pillar.update') return { ...change, value: pack(change.value) };
-    if (change.kind !== 'pillar.create') return change;
-    return { kind: change.kind, record: { ...change.record, value: pack(change.record.value) } };
-  });
+  return changes.map((change) => packChange(change, pack));
+}
+
+function packChange<V>(change: ImportChange, pack: (value: Value) => V): PackedChange<V> {
+  switch (change.kind) {
+    case 'pillar.update':
+      return { ...change, value: pack(change.value) };
+    case 'pillar.create':
+      return { kind: change.kind, record: { ...change.record, value: pack(change.record.value) } };
+    case 'template.put':
+      return { ...change, record: { ...change.record, schema: packText(change.record.schema) } };
+    case 'inventory.put':
+      return { ...change, record: { ...change.record, facts: packText(change.record.facts) } };
+    default:
+      return change;
+  }
 }
 
 /** Somebody wrote between the comparison and the switch. */

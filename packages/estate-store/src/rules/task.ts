@@ -1,5 +1,5 @@
 import { ColonnadeError, LIMITS, taskEnv, taskTemplateEnv, zUserSub } from '@colonnade/contracts';
-import type { TaskDraft, TaskState } from '../port-tasks.ts';
+import type { TaskCopy, TaskDraft, TaskState } from '../port-tasks.ts';
 
 const AFTER: Readonly<Record<TaskState, readonly TaskState[]>> = {
   created: ['running', 'succeeded', 'failed', 'cancelled'],
@@ -53,13 +53,28 @@ export function checkTaskFor(
   throw new ColonnadeError('not_found', 'no such collection', { field: `collections.${collection}` });
 }
 
+/** @throws ColonnadeError bad_request (nobody, somebody twice, too many, an end that is none) | not_found (template) */
+export function checkTaskCopy(copy: TaskCopy, hasTemplate: boolean): void {
+  checkTaskDraft(copy);
+  const isOver = isEndState(copy.state);
+  if (isOver !== (copy.endedAtMs !== undefined)) {
+    throw new ColonnadeError('bad_request', 'a task has an end when its state is one', {
+      field: 'endedAtMs',
+    });
+  }
+  if (!isOver && !hasTemplate) {
+    throw new ColonnadeError('not_found', 'no such template', { field: 'templateId' });
+  }
+}
+
 /** @throws ColonnadeError not_found | conflict (it has ended) | bad_request (pillarenv of something else) */
 export function checkTaskTarget(
   { tgtId, pillarenv }: { tgtId: string; pillarenv: string },
-  found: { state: TaskState } | undefined,
+  found: { state: TaskState; isNew?: boolean } | undefined,
 ): void {
   if (found === undefined) throw new ColonnadeError('not_found', 'no such task', { field: 'tgtId' });
-  if (isEndState(found.state)) throw new ColonnadeError('conflict', 'the task has ended');
+  if (isEndState(found.state) && found.isNew !== true)
+    throw new ColonnadeError('conflict', 'the task has ended');
   if (pillarenv !== taskEnv(tgtId)) throw wrongEnv('task');
 }
 

@@ -17,7 +17,14 @@ import {
 } from './mutations-fleet.ts';
 import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
-import { createTask, deleteTask, deleteTemplate, putTemplate, setTaskState } from './mutations-task.ts';
+import {
+  copyTask,
+  createTask,
+  deleteTask,
+  deleteTemplate,
+  putTemplate,
+  setTaskState,
+} from './mutations-task.ts';
 import type { PackedResult } from './protocol.ts';
 import type { Tx } from './transaction.ts';
 
@@ -84,6 +91,7 @@ const APPLY: {
   'template.put': putTemplate,
   'template.delete': deleteTemplate,
   'task.create': createTask,
+  'task.copy': copyTask,
   'task.setState': setTaskState,
   'task.delete': deleteTask,
   'inventory.put': putInventory,

@@ -40,7 +40,7 @@ function columnsOf(change: PackedChange<string>): SQLInputValue[] {
     const { pid, expectTick = null, value, isSecret } = change;
     return [pid, null, null, null, null, value, isSecret ? 1 : 0, expectTick, null];
   }
-  // No value of a pillar stands in these.
+  // No value of a pillar stands in these, and every other value is text already.
   return [null, null, null, null, null, null, null, null, JSON.stringify(change)];
 }
 
@@ -87,7 +87,7 @@ function createPillars(tx: Tx, id: string): void {
   const targets = `SELECT DISTINCT tgt_type, tgt_id, pillarenv FROM import_rows
     WHERE import_id = ? AND kind = 'pillar.create'`;
   for (const { tgt_type, tgt_id, pillarenv } of db.all<PillarRow>(targets, id)) {
-    checkTarget(tx, { tgtType: tgt_type as never, tgtId: tgt_id, pillarenv });
+    checkTarget(tx, { tgtType: tgt_type as never, tgtId: tgt_id, pillarenv }, { newSince: tick });
     tx.change(`scope:${pillarenv}`);
   }
   db.run(

@@ -120,8 +120,15 @@ export function checkPlace(tx: Tx, place: Place): void {
   if (hasRow(tx.db, twin, tgtType, tgtId, name, pillarenv, pid)) throw twinExists();
 }
 
-/** @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there */
-export function checkTarget({ db }: Pick<Tx, 'db'>, record: ResolvedTarget): void {
+/**
+ * @param options `newSince`: the tick of an import, which may give pillars to tasks that it brings and that have ended
+ * @throws ColonnadeError not_found | unknown_minion | conflict | bad_request: what a new pillar hangs on is not there
+ */
+export function checkTarget(
+  { db }: Pick<Tx, 'db'>,
+  record: ResolvedTarget,
+  { newSince }: { newSince?: number } = {},
+): void {
   const target = neededTarget(record);
   if (target?.kind === 'collection') {
     const sql = 'SELECT owner FROM collections WHERE id = ?';
@@ -133,7 +140,9 @@ export function checkTarget({ db }: Pick<Tx, 'db'>, record: ResolvedTarget): voi
     );
   }
   if (target?.kind === 'task') {
-    checkTaskTarget(record, db.get<{ state: TaskState }>('SELECT state FROM tasks WHERE id = ?', target.id));
+    const sql = 'SELECT state, tick FROM tasks WHERE id = ?';
+    const found = db.get<{ state: TaskState; tick: number }>(sql, target.id);
+    checkTaskTarget(record, found && { ...found, isNew: found.tick === newSince });
   }
   if (target?.kind === 'task_tpl') {
     checkTemplateTarget(record, hasRow(db, 'SELECT 1 FROM templates WHERE id = ?', target.id));

@@ -1,9 +1,9 @@
 import type { Mutation } from '../port.ts';
-import type { TaskState } from '../port-tasks.ts';
+import type { TaskCopy, TaskState } from '../port-tasks.ts';
 import type { PackedTemplatePut } from '../rules/batch.ts';
 import { checkExpect, checkFree } from '../rules/expect.ts';
 import { minionCursor } from '../rules/page.ts';
-import { checkNextState, checkTaskDraft, checkTaskFor, isEndState } from '../rules/task.ts';
+import { checkNextState, checkTaskCopy, checkTaskDraft, checkTaskFor, isEndState } from '../rules/task.ts';
 import { writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
@@ -34,8 +34,8 @@ export function deleteTemplate({ db }: Tx, { id, expect }: Of<'template.delete'>
 
 /** @throws ColonnadeError already_exists | not_found | unknown_minion | bad_request */
 export function createTask(tx: Tx, { record }: Of<'task.create'>): void {
-  const { db, by, atMs, tick } = tx;
-  const { id, templateId, minions, collections, expiresAtMs } = record;
+  const { db } = tx;
+  const { id, templateId, minions, collections } = record;
   checkTaskDraft(record);
   checkExpect('task', db.get<{ tick: number }>('SELECT tick FROM tasks WHERE id = ?', id), 'absent');
   checkTaskFor(record, {
@@ -46,11 +46,24 @@ export function createTask(tx: Tx, { record }: Of<'task.create'>): void {
     },
     collection: (at) => hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', collections[at] as string),
   });
+  insertTask(tx, { ...record, state: 'created', endedAtMs: undefined });
+}
+
+/** @throws ColonnadeError already_exists | not_found | bad_request */
+export function copyTask(tx: Tx, { record }: Of<'task.copy'>): void {
+  const { id, templateId } = record;
+  checkExpect('task', tx.db.get<{ tick: number }>('SELECT tick FROM tasks WHERE id = ?', id), 'absent');
+  checkTaskCopy(record, hasRow(tx.db, 'SELECT 1 FROM templates WHERE id = ?', templateId));
+  insertTask(tx, record);
+}
+
+function insertTask(tx: Tx, { id, templateId, state, minions, collections, ...times }: TaskCopy): void {
+  const { db, by, atMs, tick } = tx;
   db.run(
     `INSERT INTO tasks (id, template_id, state, minions, collections, created_by, updated_by, created_at_ms,
-       updated_at_ms, expires_at_ms, tick) VALUES (?, ?, 'created', ?, ?, ?, ?, ?, ?, ?, ?)`,
-    ...[id, templateId, writeList(minions.map(minionCursor)), writeList(collections)],
-    ...[by, by, atMs, atMs, expiresAtMs ?? null, tick],
+       updated_at_ms, expires_at_ms, ended_at_ms, tick) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[id, templateId, state, writeList(minions.map(minionCursor)), writeList(collections)],
+    ...[by, by, atMs, atMs, times.expiresAtMs ?? null, times.endedAtMs ?? null, tick],
   );
   tx.change(`task:${id}`);
 }

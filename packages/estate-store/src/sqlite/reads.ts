@@ -83,7 +83,7 @@ export function readScopeHistory(
   const historyFloor = readHistoryFloor(db);
   const only = pids === undefined ? '' : 'AND pid IN (SELECT value FROM json_each(?))';
   const found = db.all<rows.MarkRow>(
-    `SELECT pid, tick, op, purged, pillarenv, name, is_secret, updated_at_ms FROM pillar_versions
+    `SELECT pid, tick, op, purged, tgt_type, tgt_id, pillarenv, name, is_secret, updated_at_ms FROM pillar_versions
      WHERE pid IN (SELECT pid FROM pillar_versions WHERE pillarenv = ? ${only}) ORDER BY pid, tick LIMIT ?`,
     ...[pillarenv, ...(pids === undefined ? [] : [JSON.stringify(pids)]), limit + 1],
   );

@@ -61,22 +61,14 @@ export function toVersion(row: VersionRow): PillarVersion {
   return { ...toPillar(row), op: row.op, purged: row.purged === 1 };
 }
 
-export type MarkRow = Omit<
-  VersionRow,
-  'value' | 'tgt_type' | 'tgt_id' | 'created_by' | 'updated_by' | 'created_at_ms'
->;
+export type MarkRow = Omit<VersionRow, 'value' | 'created_by' | 'updated_by' | 'created_at_ms'>;
 
 export function toMark(row: MarkRow): VersionMark {
   const { pid, tick, op, pillarenv, name, updated_at_ms: updatedAtMs } = row;
+  const { tgt_type: tgtType, tgt_id: tgtId } = row;
   return {
-    pid,
-    tick,
-    op,
-    pillarenv,
-    name,
-    updatedAtMs,
-    purged: row.purged === 1,
-    isSecret: row.is_secret === 1,
+    ...{ pid, tick, op, tgtType: tgtType as TgtType, tgtId, pillarenv, name, updatedAtMs },
+    ...{ purged: row.purged === 1, isSecret: row.is_secret === 1 },
   };
 }
 

@@ -2,8 +2,10 @@ import type { SQLInputValue } from 'node:sqlite';
 import { setImmediate } from 'node:timers/promises';
 import type { EstateView, ViewRows } from '../port-bulk.ts';
 import { toStoreError } from './errors.ts';
+import { INVENTORY_IO } from './inventories.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import * as rows from './rows.ts';
+import { TASK_IO } from './task-archive.ts';
 
 const PAGE_ROWS = 100;
 
@@ -29,6 +31,9 @@ const IO: { readonly [K in keyof ViewRows]: Io<ViewRows[K]> } = {
     keyOf: ({ master, id }) => [master, id],
     toRow: rows.toMinion,
   },
+  inventories: { ...INVENTORY_IO.select, toRow: INVENTORY_IO.toRow },
+  templates: { ...TASK_IO.templates.select, toRow: TASK_IO.templates.toRow },
+  tasks: { ...TASK_IO.tasks.select, toRow: TASK_IO.tasks.toRow },
   pillars: {
     sql: `SELECT * FROM pillars WHERE (tgt_type, tgt_id, name, pillarenv) > (?, ?, ?, ?)
       ORDER BY tgt_type, tgt_id, name, pillarenv`,

@@ -1,11 +1,10 @@
-import { readMessage } from '@colonnade/audit-log';
+import { applyFilter, type EventFilter, readMessage } from '@colonnade/audit-log';
 import { type Bus, type Delivery, DONE } from '@colonnade/bus';
 import { auditFileConsumer } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { type LogFormat, lineOf } from '../file/format.ts';
 import type { Backend } from './backend.ts';
-import { applyFilter, type EventFilter } from './filter.ts';
 
 const NAME = 'file';
 const LINE_END = Buffer.from('\n');

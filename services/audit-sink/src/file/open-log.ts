@@ -9,6 +9,7 @@ import type { LogFormat } from './format.ts';
 import { legacyLine } from './legacy.ts';
 import { readLostLines } from './lost-lines.ts';
 import { recover } from './recover.ts';
+import { findUnsaid } from './unsaid.ts';
 import { createWriter, type Writer } from './writer.ts';
 
 export type OpenLogOptions = {
@@ -33,7 +34,7 @@ export function gapEntry(
 
 /**
  * Opens the log where the last writer left it and writes down what is missing: what was acknowledged before this file began, and
- * that the stream is another one than before.
+ * that the stream or its numbers are other ones than before, also where the last writer was killed before it could.
  * @throws what the file system throws
  */
 export async function openLog(
@@ -56,17 +57,17 @@ export async function openLog(
   });
   const before = writer.place();
   events.becameWriter(path, found, before.seq);
-  const note = async (gap: Omit<Gap, 'backend'>) => {
+  const say = async () => {
+    const gap = await findUnsaid(names, writer.place());
+    if (gap === undefined) return;
     await writer.append([gapEntry(gap, { ...base, seq: writer.place().seq }, format)]);
     events.gapWritten({ backend: 'file', ...gap });
   };
-  if (found === 'fresh' && base.seq > 0) {
-    await note({ reason: 'before_this_file', from: 1, to: base.seq, count: base.seq });
-  }
+  await say();
   if (found === 'shrunk') await writer.noteLoss();
   if (before.stream !== created) {
     await writer.startOver(base);
-    await note({ reason: 'stream_recreated', from: before.seq, to: base.seq, count: 0 });
+    await say();
   }
   return writer;
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Events } from '../events.ts';
+import type { Hole } from './plan.ts';
 
 const NAME = 'file';
 const RETRY_MIN_MS = 50;
@@ -37,10 +38,13 @@ export function createPersister(events: Events) {
       }
     },
     /** Nothing more is written until the hole is accepted; undefined: there is none. */
-    refuse(hole: { from: number; to: number } | undefined) {
-      if (hole !== undefined && refused === undefined) events.gapRefused({ backend: NAME, ...hole });
+    refuse(hole: Hole | undefined) {
+      const why = hole && `records ${hole.from} to ${hole.to} are gone from the stream`;
+      if (hole !== undefined && why !== refused) {
+        events.gapRefused({ backend: NAME, from: hole.from, to: hole.to });
+      }
       if (hole === undefined && refused !== undefined) events.backendWorks(NAME);
-      refused = hole && `records ${hole.from} to ${hole.to} are gone from the stream`;
+      refused = why;
     },
     check() {
       const why = fault ?? refused;

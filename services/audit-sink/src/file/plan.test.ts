@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { EventFilter } from '@colonnade/audit-log';
 import type { Delivery } from '@colonnade/bus';
-import type { EventFilter } from '../backends/filter.ts';
-import { findNewNumbering, isLost, planBatch } from './plan.ts';
+import { findNewNumbering, lostOf, planBatch } from './plan.ts';
+import { createSeenIds } from './seen-ids.ts';
 
 const event = (id: string) =>
   JSON.stringify({
@@ -91,15 +92,37 @@ test('a list of events is so many lines, and those that are none are set aside o
   assert.equal(plan.counts.taken, 3);
 });
 
+test('what the stream has stored again under another number has no line, and its place is dealt with', () => {
+  const seen = createSeenIds();
+  const at = (seq: number, msgId: string) => ({ ...delivery(seq), msgId });
+  const kinds = (batch: Delivery[], from = 10) =>
+    planBatch(batch, { seq: from }, { ...json, seen }).entries.map(({ kind, seq }) => `${kind}${seq}`);
+  assert.deepEqual(kinds([at(11, 'a'), at(12, 'b'), at(13, 'a')]), ['e11', 'e12', 's13']);
+  assert.deepEqual(kinds([at(14, 'b'), at(15, 'c')], 13), ['s14', 'e15']);
+  // A batch that could not be written comes again with its own numbers.
+  assert.deepEqual(kinds([at(15, 'c')], 14), ['e15']);
+  assert.deepEqual(kinds([delivery(16), delivery(17)], 15), ['e16', 'e17']);
+});
+
+test('only so many ids are remembered, the newest', () => {
+  const seen = createSeenIds(2);
+  const ask = (seq: number, msgId: string) => seen.isRepeated({ seq, msgId });
+  assert.deepEqual([ask(1, 'a'), ask(2, 'b'), ask(3, 'c')], [false, false, false]);
+  assert.deepEqual([ask(4, 'c'), ask(5, 'b'), ask(6, 'a')], [true, true, false]);
+});
+
 test('an old number with a newer time is another message', () => {
   assert.equal(findNewNumbering([delivery(9), delivery(10)], place), undefined);
   assert.equal(findNewNumbering([delivery(9), delivery(3, '', 11n)], place)?.seq, 3);
 });
 
-test('what is acknowledged, or before the first of the stream, never comes', () => {
+test('what is acknowledged, or before the first of the stream, never comes; the rest of a hole still may', () => {
   const stream = { created: '', firstSeq: 5, lastSeq: 20, bytes: 0, maxBytes: 1 };
-  assert.equal(isLost(10, { ackedSeq: 10, waiting: 0, stream }), false);
-  assert.equal(isLost(10, { ackedSeq: 11, waiting: 0, stream }), true);
-  assert.equal(isLost(10, { ackedSeq: 0, waiting: 0, stream: { ...stream, firstSeq: 11 } }), false);
-  assert.equal(isLost(10, { ackedSeq: 0, waiting: 0, stream: { ...stream, firstSeq: 12 } }), true);
+  const lost = (ackedSeq: number, firstSeq: number) =>
+    lostOf({ from: 11, to: 14 }, { ackedSeq, waiting: 0, stream: { ...stream, firstSeq } });
+  assert.equal(lost(10, 5), undefined);
+  assert.equal(lost(0, 11), undefined);
+  assert.deepEqual(lost(12, 5), { from: 11, to: 12 });
+  assert.deepEqual(lost(0, 13), { from: 11, to: 12 });
+  assert.deepEqual(lost(19, 5), { from: 11, to: 14 });
 });

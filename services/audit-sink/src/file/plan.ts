@@ -1,29 +1,30 @@
-import { readMessage } from '@colonnade/audit-log';
+import { applyFilter, type EventFilter, readMessage } from '@colonnade/audit-log';
 import type { ConsumerState, Delivery } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
-import { applyFilter, type EventFilter } from '../backends/filter.ts';
 import type { Entry } from './chunk.ts';
 import { type LogFormat, lineOf } from './format.ts';
 import type { Place } from './recover.ts';
+import type { SeenIds } from './seen-ids.ts';
+
+/** Sequences that have not come, both ends included. */
+export type Hole = { from: number; to: number };
 
 /** What is to be done with one batch. Pure. */
 export type Plan = {
   entries: Entry[];
   poison: { delivery: Delivery; reason: DeadLetterReason; detail: string; index: number }[];
   /** Sequences that should have come before the rest of the batch; the rest is not in the plan. */
-  hole: { from: number; to: number } | undefined;
+  hole: Hole | undefined;
   counts: { taken: number; again: number; filtered: number };
 };
 
+export type PlanOptions = { format: LogFormat; filter?: EventFilter | undefined; seen?: SeenIds };
+
 /**
- * Goes through a batch in the order of the stream: skips what the file has, turns events into lines, sets aside what is no event,
+ * Goes through a batch in the order of the stream: skips what the file has, under the same or another sequence, turns events into lines, sets aside what is no event,
  * and stops at a hole.
  */
-export function planBatch(
-  batch: readonly Delivery[],
-  place: Pick<Place, 'seq'>,
-  options: { format: LogFormat; filter?: EventFilter | undefined },
-): Plan {
+export function planBatch(batch: readonly Delivery[], place: Pick<Place, 'seq'>, options: PlanOptions): Plan {
   const plan: Plan = {
     entries: [],
     poison: [],
@@ -41,17 +42,16 @@ export function planBatch(
       plan.hole = { from: at + 1, to: seq - 1 };
       break;
     }
-    plan.entries.push(entryOf(delivery, options, plan));
+    if (options.seen?.isRepeated(delivery) === true) {
+      plan.counts.again += 1;
+      plan.entries.push({ kind: 's', seq, storedAtNs: delivery.storedAtNs, lines: [] });
+    } else plan.entries.push(entryOf(delivery, options, plan));
     at = seq;
   }
   return plan;
 }
 
-function entryOf(
-  delivery: Delivery,
-  { format, filter }: { format: LogFormat; filter?: EventFilter | undefined },
-  plan: Plan,
-): Entry {
+function entryOf(delivery: Delivery, { format, filter }: PlanOptions, plan: Plan): Entry {
   const { seq, storedAtNs, payload } = delivery;
   const lines: Uint8Array[] = [];
   for (const [index, read] of readMessage(payload).entries()) {
@@ -73,7 +73,13 @@ export function findNewNumbering(batch: readonly Delivery[], place: Place): Deli
   return batch.find(({ seq, storedAtNs }) => seq <= place.seq && storedAtNs > place.storedAtNs);
 }
 
-/** Whether the stream will never bring what follows `seq`: it is acknowledged already, or gone. */
-export function isLost(seq: number, { ackedSeq, stream }: ConsumerState): boolean {
-  return ackedSeq > seq || stream.firstSeq > seq + 1;
+/**
+ * What of a hole the stream will never bring: it is acknowledged already, or gone. Messages that come again come in any order, so
+ * the hole before one of them may be wider than what is lost.
+ * @param hole as wide as what has come so far leaves it
+ * @returns undefined while all of it may still come
+ */
+export function lostOf(hole: Hole, { ackedSeq, stream }: ConsumerState): Hole | undefined {
+  const gone = Math.max(ackedSeq, stream.firstSeq - 1);
+  return gone < hole.from ? undefined : { from: hole.from, to: Math.min(hole.to, gone) };
 }

@@ -144,7 +144,8 @@ export async function archiveJournal(names: FileNames): Promise<string> {
   return path.basename(archived);
 }
 
-function placeOf({ header, last }: JournalEnd): Place {
+/** Where a journal ends. */
+export function placeOf({ header, last }: JournalEnd): Place {
   return {
     stream: header.stream,
     seq: last?.seq ?? header.seq,

@@ -1,12 +1,13 @@
+import type { EventFilter } from '@colonnade/audit-log';
 import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import { auditFileConsumer } from '@colonnade/contracts';
-import type { EventFilter } from '../backends/filter.ts';
 import type { Bury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import type { LogFormat } from './format.ts';
 import { gapEntry } from './open-log.ts';
 import type { Persister } from './persister.ts';
-import { findNewNumbering, isLost, type Plan, planBatch } from './plan.ts';
+import { findNewNumbering, type Hole, lostOf, type Plan, planBatch } from './plan.ts';
+import { createSeenIds } from './seen-ids.ts';
 import type { Writer } from './writer.ts';
 
 export type BatchTakerOptions = {
@@ -26,28 +27,32 @@ const HOLE_PATIENCE_MS = 4 * auditFileConsumer.ackWaitMs;
 /** Makes the function that brings one batch into the log and gives each message its verdict. */
 export function createBatchTaker(options: BatchTakerOptions, deps: Deps) {
   const { bus, bury, persister, events } = deps;
-  let holeSinceMs: number | undefined;
+  const seen = createSeenIds();
+  let open: (Hole & { sinceMs: number }) | undefined;
   return async (
     writer: Writer,
     batch: readonly Delivery[],
     signal: AbortSignal,
   ): Promise<readonly Verdict[]> => {
     await startOverIfNumberedAnew(writer, batch, options, deps, signal);
-    const plan = planBatch(batch, writer.place(), options);
+    const plan = planBatch(batch, writer.place(), { ...options, seen });
     await buryPoison(plan, bury, writer.place().stream);
     if (plan.entries.length > 0) await persister.persist(() => writer.append(plan.entries), signal);
     report(events, batch, plan);
     if (plan.hole === undefined) {
-      holeSinceMs = undefined;
+      open = undefined;
       persister.refuse(undefined);
       return batch.map(() => DONE);
     }
-    holeSinceMs ??= performance.now();
-    const { from, to } = plan.hole;
-    const late = performance.now() - holeSinceMs > HOLE_PATIENCE_MS;
-    if (late || isLost(from - 1, await bus.consumerState(auditFileConsumer))) {
-      if (to > options.acceptGapTo) persister.refuse(plan.hole);
-      else await acceptGap(writer, plan.hole, options, deps, signal);
+    const { from } = plan.hole;
+    if (open?.from !== from) open = { ...plan.hole, sinceMs: performance.now() };
+    // Each that comes may be the first after the hole.
+    open.to = Math.min(open.to, plan.hole.to);
+    const late = performance.now() - open.sinceMs > HOLE_PATIENCE_MS;
+    const lost = lostOf(open, await bus.consumerState(auditFileConsumer)) ?? (late ? open : undefined);
+    if (lost !== undefined) {
+      if (lost.to > options.acceptGapTo) persister.refuse(lost);
+      else await acceptGap(writer, lost, options, deps, signal);
     }
     const later: Verdict = { kind: 'later', delayMs: HOLE_RETRY_MS };
     return batch.map(({ seq }) => (seq >= from ? later : DONE));
@@ -80,13 +85,13 @@ async function startOverIfNumberedAnew(
 
 async function acceptGap(
   writer: Writer,
-  hole: { from: number; to: number },
+  { from, to }: Hole,
   { format }: BatchTakerOptions,
   { persister, events }: Deps,
   signal: AbortSignal,
 ): Promise<void> {
-  const gap = { reason: 'lost_from_stream', ...hole, count: hole.to - hole.from + 1 } as const;
-  const entry = gapEntry(gap, { ...writer.place(), seq: hole.to }, format);
+  const gap = { reason: 'lost_from_stream', from, to, count: to - from + 1 } as const;
+  const entry = gapEntry(gap, { ...writer.place(), seq: to }, format);
   await persister.persist(() => writer.append([entry]), signal);
   events.gapWritten({ backend: NAME, ...gap });
 }

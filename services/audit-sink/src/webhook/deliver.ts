@@ -1,4 +1,4 @@
-import { readMessage } from '@colonnade/audit-log';
+import { applyFilter, type EventFilter, readMessage } from '@colonnade/audit-log';
 import {
   fitEvent,
   type Item,
@@ -9,7 +9,6 @@ import {
 } from '@colonnade/audit-webhook';
 import { type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import type { DeadLetterReason } from '@colonnade/contracts';
-import { applyFilter, type EventFilter } from '../backends/filter.ts';
 import type { Bury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 

@@ -13,9 +13,16 @@ export function keyRoutes(keyring: Keyring | undefined, guard: GrantGuard, event
       await keyring.refresh();
       return { keys: [{ name: PILLARS_KEY, versions: keyring.versions().map(toWire) }] };
     }),
-    route(kmsRotateKey, ({ grant, name }) => {
+    route(kmsRotateKey, ({ grant, name }, call) => {
       const objectRef = { resource: 'keys', name, subresource: 'rotate' };
-      const what = { endpoint: kmsRotateKey, act: 'key.rotate', grant, resource: name, objectRef } as const;
+      const what = {
+        endpoint: kmsRotateKey,
+        call,
+        act: 'key.rotate',
+        grant,
+        resource: name,
+        objectRef,
+      } as const;
       return guard(what, changeOnRecord, async () => {
         if (keyring === undefined)
           throw new ColonnadeError('conflict', 'there is no keyring: start the KMS with KMS_ROOT_KEY_FILE');

@@ -14,7 +14,8 @@ import { touchedBy } from './touch.ts';
 
 describe('whom an event touches', () => {
   const env = 'minion_id:web-1;master:east';
-  const cases: readonly (readonly [string, object, object | undefined])[] = [
+  const web = { kind: 'minion', master: 'east', id: 'web-1' };
+  const cases: readonly (readonly [string, object, ...touched: object[]])[] = [
     ['pillar.updated', { tgt_type: 'root', tgt_id: 'root', pillarenv: 'base' }, { kind: 'all' }],
     [
       'pillar.created',
@@ -26,7 +27,7 @@ describe('whom an event touches', () => {
       { tgt_type: 'minion', tgt_id: 'web-1', pillarenv: env },
       { kind: 'minion', master: 'east', id: 'web-1' },
     ],
-    ['pillar.created', { tgt_type: 'task', tgt_id: 't', pillarenv: 'task:t' }, undefined],
+    ['pillar.created', { tgt_type: 'task', tgt_id: 't', pillarenv: 'task:t' }],
     ['pillar.created', { pid: 'p' }, { kind: 'all' }],
     [
       'pillar.moved',
@@ -37,11 +38,29 @@ describe('whom an event touches', () => {
     ['collection.updated', { id: 'web' }, { kind: 'collection', id: 'web' }],
     ['minion.updated', { master: 'east', id: 'web-1' }, { kind: 'minion', master: 'east', id: 'web-1' }],
     ['minion.deleted', { master: 'east', id: 'web-1' }, { kind: 'minion', master: 'east', id: 'web-1' }],
-    ['minion.inventory-received', { master: 'east', id: 'web-1' }, undefined],
-    ['master.updated', { id: 'east' }, undefined],
-    ['key.activated', { kid: 'k' }, undefined],
+    ['minion.inventory-received', { master: 'east', id: 'web-1' }],
+    ['master.updated', { id: 'east' }],
+    ['key.activated', { kid: 'k' }],
+    [
+      'pillar.renamed',
+      { tgt_type: 'minion', tgt_id: 'web-1', pillarenv: env, from: { name: 'old', pillarenv: env } },
+      web,
+    ],
+    [
+      'pillar.moved',
+      { tgt_type: 'task', tgt_id: 't', pillarenv: 'task:t', from: { tgt_type: 'minion', pillarenv: env } },
+      { kind: 'all' },
+    ],
+    [
+      'estate.imported',
+      { scopes: [env, 'collection:web;user:ann', 'task:t', 'task_tpl:t;user:ann'] },
+      ...[web, { kind: 'collection', id: 'web' }],
+    ],
+    ['estate.imported', { scopes: [env, 'base'] }, { kind: 'all' }],
+    ['estate.imported', { scopes: ['prod'] }, { kind: 'all' }],
+    ['estate.imported', { scopes: 7 }, { kind: 'all' }],
   ];
-  for (const [type, data, touched] of cases) {
+  for (const [type, data, ...touched] of cases) {
     test(`${type} ${JSON.stringify(data)}`, () => {
       const event = { type: `colonnade.${type}.v1`, data: fromPlain(data) } as CloudEvent;
       assert.deepEqual(touchedBy(event), touched);

@@ -1,20 +1,25 @@
-import type { CloudEvent, Touched } from '@colonnade/contracts';
-import { zTouched } from '@colonnade/contracts';
+import { type CloudEvent, cloudEventType, parseEnv, type Touched, zTouched } from '@colonnade/contracts';
 import { z } from 'zod';
 
+const IMPORTED = cloudEventType('estate.imported');
+/** What users saved for a template: in no policy, as the pillars of tasks. */
+const DEFAULTS = 'task_tpl:';
 const zPillarData = z.object({ tgt_type: z.string(), tgt_id: z.string(), pillarenv: z.string() });
 const zMinionData = z.object({ master: z.string(), id: z.string() });
 const zCollectionData = z.object({ id: z.string() });
+const zImportData = z.object({ scopes: z.array(z.string()) });
 
 /**
- * Whom an event of the estate touches; undefined: nobody. What masters list and what inventories tell is in no pillar, and
+ * Whom an event of the estate touches; none: nobody. What masters list and what inventories tell is in no pillar, and
  * pillars of tasks are in no policy. What cannot be told concerns everybody.
  */
-export function touchedBy(event: CloudEvent): Touched | undefined {
+export function touchedBy(event: CloudEvent): readonly Touched[] {
   try {
-    return readTouched(event);
+    if (event.type === IMPORTED) return touchedByScopes(zImportData.parse(event.data).scopes);
+    const touched = readTouched(event);
+    return touched === undefined ? [] : [touched];
   } catch {
-    return { kind: 'all' };
+    return [{ kind: 'all' }];
   }
 }
 
@@ -40,4 +45,16 @@ function touchedByPillar({ tgt_type, tgt_id, pillarenv }: z.infer<typeof zPillar
   // `minion_id:{id};master:{master}`: neither holds a separator.
   const master = pillarenv.slice(pillarenv.lastIndexOf(';master:') + ';master:'.length);
   return zTouched.parse({ kind: 'minion', master, id: tgt_id });
+}
+
+/** An import tells the scopes of its pillars. Of any other scope it cannot be told. */
+function touchedByScopes(scopes: readonly string[]): readonly Touched[] {
+  const touched = scopes.flatMap((scope): Touched[] => {
+    const env = parseEnv(scope);
+    if (env.kind === 'collection') return [zTouched.parse({ kind: 'collection', id: env.collectionId })];
+    if (env.kind === 'minion')
+      return [zTouched.parse({ kind: 'minion', master: env.master, id: env.minionId })];
+    return env.kind === 'task' || scope.startsWith(DEFAULTS) ? [] : [{ kind: 'all' }];
+  });
+  return touched.some(({ kind }) => kind === 'all') ? [{ kind: 'all' }] : touched;
 }

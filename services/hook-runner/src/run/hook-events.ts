@@ -122,7 +122,7 @@ export const HOOK_EVENTS = {
     RUDDER_ERROR_MESSAGE_PATH: 'file with the whole message',
     ...UPDATED,
   }),
-  'pillar-changed': event('after a pillar was created, updated or deleted', OWN),
+  'pillar-changed': event('after a pillar was created, changed or deleted, or an import changed many', OWN),
   'key-changed': event('after a key of the keyring was made, became the active one or was retired', OWN),
   'tls-rotated': event('after TLS material was rotated, or its rotation failed', OWN),
   'audit-alert': event('after the audit raised an alert', OWN),

@@ -56,7 +56,7 @@ describe('ignored suffixes', () => {
 });
 
 describe('the environment', () => {
-  const own = { PATH: '/bin', HOME: '/var/hooks', NATS_PASSWORD: 'hidden', TZ: 'UTC', LD_PRELOAD: '/x.so' };
+  const own = { PATH: '/bin', HOME: '/var/hooks', NATS_NKEY_SEED: 'hidden', TZ: 'UTC', LD_PRELOAD: '/x.so' };
 
   test('is clean: three variables, those allowed, the parameters', () => {
     assert.deepEqual(buildEnvironment({ RUDDER_NODE_ID: 'web-1' }, own, ['TZ', 'ABSENT']), {

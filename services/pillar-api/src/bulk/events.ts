@@ -3,11 +3,11 @@ import { fromPlain } from '@colonnade/value';
 import { collectionEvent, masterEvent, minionEvent } from '../estate-events.ts';
 import type { Planned } from './plan.ts';
 
-/** Scopes told in one event: with the longest names a few hundred kilobytes, which a NATS message takes. */
-const SCOPES_PER_EVENT = 500;
+/** Scopes told in one event: also with the longest names it fits a parameter of a hook. */
+const SCOPES_PER_EVENT = 150;
 
 /**
- * What an import leaves in the outbox: an event for each collection, master and minion, as always, and for all pillars
+ * What an import leaves in the outbox: an event for each record that is no pillar, as always, and for all pillars
  * together `estate.imported`, which names the scopes that changed, in parts. A hundred thousand events of pillars would
  * keep everybody who listens busy for minutes; whoever wants to know compiles the scopes.
  */
@@ -19,7 +19,8 @@ export function createImportEvents(importId: string): {
   const others: OutboxDraft[] = [];
   const pillars = { created: 0, updated: 0 };
   return {
-    add({ change, scope }) {
+    add({ change, scope, event }) {
+      if (event !== undefined) others.push(event);
       switch (change?.kind) {
         case 'collection.put':
           others.push(

@@ -1,22 +1,27 @@
 import {
   type BulkRecord,
+  decodeTree,
   encodeTree,
   minionEnv,
   parseEnv,
   ROOT_TGT_ID,
+  taskEnv,
+  taskTemplateEnv,
   zBulkRecord,
+  zInventoryFacts,
 } from '@colonnade/contracts';
 import { type EstateView, namedCollections, type PillarRecord } from '@colonnade/estate-store';
 import { canonicalText, fromPlain, type Value, type ValueObject, valueToYaml } from '@colonnade/value';
 import type { BulkFormat } from '../http/streamed-route.ts';
+import { viewTime } from '../views.ts';
 
 /** Characters of a chunk handed on; a record is never cut. */
 const CHUNK_CHARS = 64 * 1024;
 
 /**
- * The estate as text, record by record: collections with parents first, masters without tokens, minions, then pillars in the
- * order of their target, name and environment. The same estate gives the same text. Pillars of tasks and of task
- * templates, and those of records no import can make (adopted ones in plain environments), are left out.
+ * The estate as text, record by record: collections with parents first, masters without tokens, minions, inventories,
+ * templates, tasks, then pillars in the order of their target, name and environment. The same estate gives the same text.
+ * Pillars no import can make (adopted ones in plain environments) are left out, and counted at the end.
  */
 export async function* exportEstate(
   view: EstateView,
@@ -49,12 +54,39 @@ async function* recordsOf(view: EstateView, secrets: 'sealed' | 'omit'): AsyncGe
       yield { kind: 'minion', master, id, collections: [...collections] };
     }
   }
+  yield* tasksOf(view);
+  let leftOut = 0;
   for await (const page of view.pages('pillars')) {
     for (const pillar of page) {
       const target = targetOf(pillar);
+      if (target === undefined) leftOut += 1;
       if (target === undefined || (pillar.isSecret && secrets === 'omit')) continue;
       const { name, value, isSecret } = pillar;
       yield { kind: 'pillar', ...target, name, ...(isSecret ? { is_secret: true } : {}), value };
+    }
+  }
+  if (leftOut > 0) yield { kind: 'estate', version: 1, left_out: leftOut };
+}
+
+/** What tasks hang on comes first. */
+async function* tasksOf(view: EstateView): AsyncGenerator<BulkRecord> {
+  for await (const page of view.pages('inventories')) {
+    for (const { master, id, facts } of page) {
+      yield { kind: 'inventory', master, minion_id: id, facts: decodeTree(zInventoryFacts, facts) };
+    }
+  }
+  for await (const page of view.pages('templates')) {
+    for (const { id, name, schema } of page) yield { kind: 'template', id, name, schema };
+  }
+  for await (const page of view.pages('tasks')) {
+    for (const { id, templateId, state, minions, collections, expiresAtMs, endedAtMs } of page) {
+      yield {
+        ...{ kind: 'task', id, tpl_id: templateId, state },
+        minions: minions.map((one) => ({ master: one.master, minion_id: one.id })),
+        collections: [...collections],
+        ...(expiresAtMs === undefined ? {} : { expires_at: viewTime(expiresAtMs) }),
+        ...(endedAtMs === undefined ? {} : { ended_at: viewTime(endedAtMs) }),
+      };
     }
   }
 }
@@ -79,7 +111,7 @@ async function* collectionsOf(view: EstateView): AsyncGenerator<BulkRecord> {
 
 type Target = Pick<
   Extract<BulkRecord, { kind: 'pillar' }>,
-  'tgt_type' | 'minion_id' | 'master' | 'collection_id'
+  'tgt_type' | 'minion_id' | 'master' | 'collection_id' | 'tgt_id' | 'user'
 >;
 
 function targetOf({ tgtType, tgtId, pillarenv }: PillarRecord): Target | undefined {
@@ -87,6 +119,13 @@ function targetOf({ tgtType, tgtId, pillarenv }: PillarRecord): Target | undefin
   if (tgtType === 'root')
     return tgtId === ROOT_TGT_ID && pillarenv === 'base' ? { tgt_type: 'root' } : undefined;
   if (tgtType === 'collection') return { tgt_type: 'collection', collection_id: tgtId };
+  if (tgtType === 'task')
+    return pillarenv === taskEnv(tgtId) ? { tgt_type: 'task', tgt_id: tgtId } : undefined;
+  if (tgtType === 'task_tpl') {
+    const prefix = taskTemplateEnv(tgtId, '');
+    if (!pillarenv.startsWith(prefix)) return undefined;
+    return { tgt_type: 'task_tpl', tgt_id: tgtId, user: pillarenv.slice(prefix.length) };
+  }
   if (tgtType !== 'minion' || env.kind !== 'minion') return undefined;
   const { master } = env;
   return pillarenv === minionEnv(tgtId, master)

@@ -4,6 +4,7 @@ import type { EstateStore, ImportChange } from '@colonnade/estate-store';
 import type { Principal } from '../auth/authenticate.ts';
 import type { BulkFormat } from '../http/streamed-route.ts';
 import type { Kms } from '../kms.ts';
+import type { Schemas } from '../templates/schemas.ts';
 import { createImportEvents } from './events.ts';
 import { createLookup } from './lookup.ts';
 import { atLine, identityOf, type Planned, planRecord, type Step } from './plan.ts';
@@ -23,10 +24,16 @@ export type ImportAsk = {
   confirm: string | undefined;
 };
 
-type Parts = { store: EstateStorePart; kms: Kms; newCall: () => Call };
+type Parts = {
+  store: EstateStorePart;
+  kms: Kms;
+  schemas: Pick<Schemas, 'check'>;
+  newCall: () => Call;
+};
 type EstateStorePart = Pick<
   EstateStore,
-  | ('findPillar' | 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate' | 'snapshot')
+  | ('findPillar' | 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate')
+  | ('getInventory' | 'snapshot')
   | ('stageImport' | 'applyImport' | 'dropImport')
 >;
 const NOTHING = { since: undefined, scopes: [], collections: false, masters: [], minions: [] };
@@ -37,7 +44,10 @@ const NOTHING = { since: undefined, scopes: [], collections: false, masters: [],
  * @throws ColonnadeError for the first record that is refused, naming its line; `precondition_failed` when somebody else
  *   wrote what the file changes
  */
-export async function importEstate({ store, kms, newCall }: Parts, ask: ImportAsk): Promise<ImportReport> {
+export async function importEstate(
+  { store, kms, schemas, newCall }: Parts,
+  ask: ImportAsk,
+): Promise<ImportReport> {
   const { principal, dryRun } = ask;
   const { clock: compared } = await store.snapshot(NOTHING);
   const id = randomUUID();
@@ -55,7 +65,7 @@ export async function importEstate({ store, kms, newCall }: Parts, ask: ImportAs
   };
   try {
     await forEachBatch(
-      plan(store, ask, (line, error) => reporting.refuse(line, error)),
+      plan(store, schemas, ask, (line, error) => reporting.refuse(line, error)),
       async (steps) => {
         for (const { line, planned } of steps) reporting.add(line, planned);
         await stage(steps);
@@ -77,6 +87,7 @@ export async function importEstate({ store, kms, newCall }: Parts, ask: ImportAs
 /** Plans record after record. What is refused ends a real import; a dry run tells of it and goes on. */
 async function* plan(
   store: EstateStorePart,
+  schemas: Parts['schemas'],
   { stream, format, principal, dryRun, replaceSecrets }: ImportAsk,
   refuse: (line: number, error: ColonnadeError) => void,
 ): AsyncGenerator<Step> {
@@ -87,7 +98,7 @@ async function* plan(
     try {
       if ('fault' in read) throw read.fault;
       if (read.record.kind === 'estate') continue;
-      const planned = await planRecord({ principal, store, lookup, replaceSecrets }, read.record);
+      const planned = await planRecord({ principal, store, lookup, schemas, replaceSecrets }, read.record);
       const identity = identityOf(planned);
       if (seen.has(identity)) throw new ColonnadeError('unprocessable', 'this record is in the file twice');
       seen.add(identity);

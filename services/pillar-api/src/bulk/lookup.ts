@@ -4,27 +4,37 @@ import type {
   ImportChange,
   MasterRecord,
   MinionRecord,
+  TaskRecord,
+  TemplateRecord,
 } from '@colonnade/estate-store';
 
-type Store = Pick<EstateStore, 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate'>;
+type Store = Pick<
+  EstateStore,
+  'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate' | 'getInventory'
+>;
 
 /** The estate as it will be after what was planned so far: what the file brings with it is there for what comes after. */
 export type Lookup = Store & { note(change: ImportChange): void };
 
 /** Tick of what is not in the estate yet. */
-const PLANNED = -1;
+export const PLANNED = -1;
+
+const WRITTEN = { createdBy: '', updatedBy: '', createdAtMs: 0, updatedAtMs: 0, tick: PLANNED };
 
 export function createLookup(store: Store): Lookup {
   const masters = new Map<string, MasterRecord | undefined>();
   const minions = new Map<string, MinionRecord | undefined>();
   const collections = new Map<string, CollectionRecord | undefined>();
+  const templates = new Map<string, TemplateRecord | undefined>();
+  const tasks = new Map<string, TaskRecord | undefined>();
   return {
     getMaster: (id) => cached(masters, id, () => store.getMaster(id)),
     getMinion: (master, id) => cached(minions, `${master}/${id}`, () => store.getMinion(master, id)),
     getCollection: (id) => cached(collections, id, () => store.getCollection(id)),
-    // A file brings neither of them.
-    getTask: (id) => store.getTask(id),
-    getTemplate: (id) => store.getTemplate(id),
+    getTask: (id) => cached(tasks, id, () => store.getTask(id)),
+    getTemplate: (id) => cached(templates, id, () => store.getTemplate(id)),
+    // Nothing hangs on one.
+    getInventory: (master, id) => store.getInventory(master, id),
     note(change) {
       if (change.kind === 'master.put') masters.set(change.record.id, { ...change.record, tick: PLANNED });
       if (change.kind === 'minion.put') {
@@ -33,6 +43,10 @@ export function createLookup(store: Store): Lookup {
       }
       if (change.kind === 'collection.put')
         collections.set(change.record.id, { ...change.record, tick: PLANNED });
+      // Schemas are large, and nobody asks for one.
+      if (change.kind === 'template.put')
+        templates.set(change.record.id, { ...change.record, schema: true, ...WRITTEN });
+      if (change.kind === 'task.copy') tasks.set(change.record.id, { ...change.record, ...WRITTEN });
     },
   };
 }

@@ -1,12 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { type BulkRecord, ColonnadeError, isSaltControlName, type PillarContext } from '@colonnade/contracts';
-import { type EstateStore, type ImportChange, namedCollections } from '@colonnade/estate-store';
+import {
+  type EstateStore,
+  type ImportChange,
+  isEndState,
+  namedCollections,
+  type OutboxDraft,
+} from '@colonnade/estate-store';
 import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
 import { checkOpenValue, isSealedValue } from '../pillar-value.ts';
 import { resolveTarget } from '../target.ts';
-import type { Lookup } from './lookup.ts';
+import type { Schemas } from '../templates/schemas.ts';
+import { type Lookup, PLANNED } from './lookup.ts';
+import { planInventory, planTask, planTemplate } from './plan-tasks.ts';
 
 export type Kind = Exclude<BulkRecord['kind'], 'estate'>;
 
@@ -23,18 +31,21 @@ export type Planned = {
   after?: Value;
   seal?: PillarContext;
   verify?: PillarContext;
+  /** What is told of it; of collections, masters, minions and pillars see `events.ts`. */
+  event?: OutboxDraft;
 };
 
 /** A planned record and the line in which it begins. */
 export type Step = { line: number; planned: Planned };
 
-type Planning = {
+export type Planning = {
   principal: Principal;
   store: Pick<EstateStore, 'findPillar'>;
   lookup: Lookup;
+  schemas: Pick<Schemas, 'check'>;
   replaceSecrets: boolean;
 };
-type Of<K extends Kind> = Extract<BulkRecord, { kind: K }>;
+export type Of<K extends Kind> = Extract<BulkRecord, { kind: K }>;
 
 /**
  * Compares one record with the estate, as it will be with the records before it. Nothing is written.
@@ -51,6 +62,12 @@ export async function planRecord(
       return planMaster(planning, record);
     case 'minion':
       return planMinion(planning, record);
+    case 'inventory':
+      return planInventory(planning, record);
+    case 'template':
+      return planTemplate(planning, record);
+    case 'task':
+      return planTask(planning, record);
     case 'pillar':
       return planPillar(planning, record);
   }
@@ -112,7 +129,7 @@ async function planMaster({ principal, lookup }: Planning, asked: Of<'master'>):
 async function planMinion({ principal, lookup }: Planning, asked: Of<'minion'>): Promise<Planned> {
   const { master, id } = asked;
   if ((await lookup.getMaster(master)) === undefined) {
-    throw new ColonnadeError('unknown_master', 'master: no such master', { field: 'master' });
+    throw unknownMaster();
   }
   const found = await lookup.getMinion(master, id);
   // Those by rule are nobody's to import.
@@ -136,7 +153,9 @@ async function planMinion({ principal, lookup }: Planning, asked: Of<'minion'>):
 
 async function planPillar(planning: Planning, asked: Of<'pillar'>): Promise<Planned> {
   const { principal, store, lookup } = planning;
-  const target = await resolveTarget(lookup, asked, principal.sub);
+  const { user = principal.sub } = asked;
+  if (asked.user !== undefined && asked.tgt_type !== 'task_tpl') throw refuse('user', 'belongs to a default');
+  const target = await resolveTarget(lookup, asked, user);
   const context = { ...target, name: asked.name };
   const isSecret = asked.is_secret ?? false;
   const isSealed = isSecret && isSealedValue(asked.value);
@@ -149,6 +168,9 @@ async function planPillar(planning: Planning, asked: Of<'pillar'>): Promise<Plan
   may(principal, 'pillar:write');
   mayName(principal, asked.name);
   if (isSealed) may(principal, 'secret:reveal');
+  // Another user's own, as a collection of his.
+  if (user !== principal.sub) may(principal, 'collection:assign-owner');
+  if (found === undefined && target.tgtType === 'task') await checkLive(lookup, target.tgtId);
   const sealing = isSealed ? { verify: context } : isSecret ? { seal: context } : {};
   const values = isSecret
     ? {}
@@ -159,6 +181,13 @@ async function planPillar(planning: Planning, asked: Of<'pillar'>): Promise<Plan
       ? { kind: 'pillar.create', record: { pid: randomUUID(), ...context, ...written } }
       : { kind: 'pillar.update', pid: found.pid, expectTick: found.tick, ...written };
   return { ...planned, ...values, ...sealing, change };
+}
+
+/** A task that ended in the estate gets no pillars any more; one that ended elsewhere comes with them. */
+async function checkLive(lookup: Lookup, id: string): Promise<void> {
+  const task = await lookup.getTask(id);
+  if (task === undefined || !isEndState(task.state) || task.tick === PLANNED) return;
+  throw refuse('tgt_id', 'the task has ended');
 }
 
 /** Secret ↔ plain changes only by the endpoints for it; a secret's value only where the caller says so. */
@@ -188,15 +217,15 @@ export function identityOf(planned: Planned): string {
   return `${planned.kind} ${planned.key}`;
 }
 
-function shown(before: object | undefined, after: object): { before?: Value; after: Value } {
+export function shown(before: object | undefined, after: object): { before?: Value; after: Value } {
   return { ...(before === undefined ? {} : { before: fromPlain(before) }), after: fromPlain(after) };
 }
 
-function isUnchanged({ before, after }: { before?: Value; after: Value }): boolean {
+export function isUnchanged({ before, after }: { before?: Value; after: Value }): boolean {
   return before !== undefined && valuesEqual(before, after);
 }
 
-function may({ access }: Principal, permission: Permission): void {
+export function may({ access }: Principal, permission: Permission): void {
   requirePermission(access.whole, permission);
 }
 
@@ -204,8 +233,12 @@ function mayName(principal: Principal, name: string): void {
   if (isSaltControlName(name)) may(principal, 'pillar:salt-control');
 }
 
-function refuse(field: string, why: string): ColonnadeError {
+export function refuse(field: string, why: string): ColonnadeError {
   return new ColonnadeError('unprocessable', `${field}: ${why}`, { field });
+}
+
+export function unknownMaster(): ColonnadeError {
+  return new ColonnadeError('unknown_master', 'master: no such master', { field: 'master' });
 }
 
 /** What is wrong with the record in this line. */

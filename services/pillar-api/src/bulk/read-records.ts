@@ -67,7 +67,8 @@ async function* documentsOf(lines: AsyncIterable<Piece>): AsyncGenerator<Piece> 
   let first = 1;
   for await (const { text, line } of lines) {
     if (/^---(?:\s|$)/u.test(text) && document.length > 0) {
-      yield { text: document.join('\n'), line: first };
+      // With its last line end: a text in block style may end in it.
+      yield { text: `${document.join('\n')}\n`, line: first };
       document = [];
       chars = 0;
     }

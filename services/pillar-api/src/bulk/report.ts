@@ -10,6 +10,9 @@ const PLURAL = {
   collection: 'collections',
   master: 'masters',
   minion: 'minions',
+  inventory: 'inventories',
+  template: 'templates',
+  task: 'tasks',
   pillar: 'pillars',
 } as const;
 
@@ -26,7 +29,10 @@ export type Reporting = {
 export function createReporting(replaceSecrets: boolean): Reporting {
   const hash = createHash('sha256').update(String(replaceSecrets));
   const none = () => ({ created: 0, updated: 0, unchanged: 0 });
-  const counts = { collections: none(), masters: none(), minions: none(), pillars: none() };
+  const counts = {
+    ...{ collections: none(), masters: none(), minions: none(), inventories: none() },
+    ...{ templates: none(), tasks: none(), pillars: none() },
+  };
   const diff: ImportReport['diff'] = [];
   const problems: ImportReport['problems'] = [];
   let diffBytes = 0;
@@ -76,6 +82,7 @@ export function createReporting(replaceSecrets: boolean): Reporting {
 function isCreate({ change }: Planned): boolean {
   return (
     change?.kind === 'pillar.create' ||
+    change?.kind === 'task.copy' ||
     (change !== undefined && 'expect' in change && change.expect === 'absent')
   );
 }

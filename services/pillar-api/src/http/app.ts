@@ -82,7 +82,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   addHooks(app, options);
   app.setErrorHandler(
     options.audit.errorHandler((error, request, reply) =>
-      sendError(options, isForeignMethod(error) ? noRoute(app, request, reply) : error, request, reply),
+      sendError(
+        options,
+        isForeignMethod(error, request) ? noRoute(app, request, reply) : error,
+        request,
+        reply,
+      ),
     ),
   );
   app.setNotFoundHandler((request, reply) => {
@@ -179,7 +184,9 @@ function registerRoute(app: FastifyInstance, route: Route): void {
     config: { permission, scope, audit, accepts },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
-      return route.run(request, reply, request.principal, request.call);
+      const { call, audit } = request;
+      const recorded = audit === undefined ? call : { ...call, auditID: audit.auditID };
+      return route.run(request, reply, request.principal, recorded);
     },
   });
 }
@@ -212,9 +219,10 @@ function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   return new ColonnadeError('method_not_allowed', `this path takes ${allowed.join(', ')}`);
 }
 
-/** A QUERY without a body is refused by Fastify before it has looked for a route. */
-function isForeignMethod(error: unknown): boolean {
-  return (error as { code?: unknown } | null)?.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE';
+/** What Fastify refuses for its body before it says that there is no such route, a QUERY without one among it. */
+function isForeignMethod(error: unknown, { is404 }: FastifyRequest): boolean {
+  if ((error as { code?: unknown } | null)?.code === 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE') return true;
+  return is404 && fromHttpError(error).code === 'unsupported_media_type';
 }
 
 function sendError(

@@ -65,6 +65,8 @@ export type Route = Pick<
     idempotency: 'kept' | 'refused' | 'ignored';
     /** Of an answer that is no problem. */
     mediaType: string;
+    /** Of an answer that is a stream of text, in one of several formats. */
+    streams?: readonly string[] | undefined;
   };
   run: (
     request: FastifyRequest,

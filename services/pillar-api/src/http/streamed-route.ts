@@ -24,6 +24,8 @@ type StreamedSpec<Q extends z.ZodType, R extends z.ZodType> = Pick<
   query: Q;
   /** Whether the route takes a body of these media types, of any size, as it arrives. */
   accepts?: readonly string[];
+  /** Media types of an answer that is a stream. */
+  answers?: readonly string[];
   /** Of an answer that is no stream. */
   response: R;
   handle: (
@@ -40,11 +42,12 @@ export function defineStreamedRoute<Q extends z.ZodType, R extends z.ZodType>(
   const { method, url, permission, scope, accepts } = spec;
   return {
     ...{ method, url, permission, scope, accepts },
-    // What an import says of values is no record of the estate: events and versions are.
-    audit: {},
+    // An import changes the estate, an export carries what is sealed: on record whatever the policy says, without bodies.
+    audit: { floor: true },
     docs: {
       ...{ query: spec.query, body: zNothing, response: spec.response, idempotency: 'ignored' },
       mediaType: 'application/json',
+      streams: spec.answers,
     },
     async run(request, reply, principal, call) {
       const query = decodeInput(spec.query, request.query);

@@ -66,7 +66,7 @@ const HEADERS = {
 
 function operationOf(route: Route): Json {
   const example = EXAMPLES.find((one) => one.route === nameOf(route));
-  const { body, response, idempotency, mediaType } = route.docs;
+  const { body, idempotency } = route.docs;
   const parameters = parametersOf(route, example);
   const tag = route.url.split('/')[1] ?? '';
   return {
@@ -77,10 +77,10 @@ function operationOf(route: Route): Json {
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(route.accepts === undefined ? requestBodyOf(body, example) : streamOf(route.accepts)),
     responses: {
-      [String(example?.status ?? '2XX')]: answerOf(response, mediaType, example),
+      [String(example?.status ?? '2XX')]: answerOf(route.docs, example),
       ...(example?.otherStatus === undefined
         ? {}
-        : { [String(example.otherStatus)]: answerOf(response, mediaType, undefined) }),
+        : { [String(example.otherStatus)]: answerOf(route.docs, undefined) }),
       default: {
         description: 'A problem',
         headers: headerRefs('Audit-ID', 'Retry-After'),
@@ -139,14 +139,18 @@ function requestBodyOf(body: z.ZodType, example: Example | undefined): Json {
 
 /** A body that is read as it arrives: text, whose records the README describes. */
 function streamOf(mediaTypes: readonly string[]): Json {
-  const content = mediaTypes.map((mediaType) => [mediaType, { schema: { type: 'string' } }]);
-  return { requestBody: { required: true, content: Object.fromEntries(content) } };
+  return { requestBody: { required: true, content: textOf(mediaTypes) } };
 }
 
-function answerOf(response: z.ZodType, mediaType: string, example: Example | undefined): Json {
+function textOf(mediaTypes: readonly string[]): Json {
+  return Object.fromEntries(mediaTypes.map((mediaType) => [mediaType, { schema: { type: 'string' } }]));
+}
+
+function answerOf({ response, mediaType, streams }: Route['docs'], example: Example | undefined): Json {
   const schema = schemaOf(response);
   const headers = headerRefs('ETag', 'Audit-ID', 'RateLimit-Remaining');
   const description = example?.status === 201 ? 'Made' : 'Done';
+  if (streams !== undefined) return { description, headers, content: textOf(streams) };
   if (isNothing(schema)) return { description, headers };
   return { description, headers, content: { [mediaType]: { schema } } };
 }

@@ -9,6 +9,12 @@ export const EXPLAIN: readonly Example[] = [
     status: 200,
   },
   {
+    route: 'GET /explain',
+    summary: 'What it would have got at a clock',
+    query: { master: 'salt-west', minion_id: 'web-1.example', at: '1' },
+    status: 200,
+  },
+  {
     route: 'POST /explain/preview',
     summary: 'The same with changes that are not saved, and with other memberships',
     body: {

@@ -17,6 +17,7 @@ export function exportRoute(estate: Estate): Route {
     permission: 'estate:read',
     scope: 'estate',
     query: zExportQuery,
+    answers: Object.values(BULK_MEDIA_TYPES),
     response: zNothing,
     async handle({ principal, query }) {
       const { format = 'yaml', secrets = 'sealed' } = query;

@@ -11,12 +11,18 @@ import type { Route } from '../http/route.ts';
 import { type BulkFormat, defineStreamedRoute } from '../http/streamed-route.ts';
 import type { Kms } from '../kms.ts';
 import { settleAll } from '../membership/settle.ts';
+import type { Schemas } from '../templates/schemas.ts';
 
 /** Imports of one process at a time: each holds memory for the names of its records, and the switch is one transaction. */
 const AT_ONCE = 1;
 
 /** Many records in one request, all or nothing; see `bulk/import.ts`. */
-export function importRoute(estate: Estate, kms: Kms, requestBudgetMs: number): Route {
+export function importRoute(
+  estate: Estate,
+  kms: Kms,
+  schemas: Pick<Schemas, 'check'>,
+  requestBudgetMs: number,
+): Route {
   let running = 0;
   return defineStreamedRoute({
     method: 'POST',
@@ -39,7 +45,10 @@ export function importRoute(estate: Estate, kms: Kms, requestBudgetMs: number): 
       try {
         const report = await importEstate(
           // It takes longer than a request may wait for other services: each of those calls has the time to itself.
-          { store: estate.store, kms, newCall: () => startCall(requestBudgetMs, call.traceparent) },
+          {
+            ...{ store: estate.store, kms, schemas },
+            newCall: () => startCall(requestBudgetMs, call.traceparent),
+          },
           {
             // Not destroyed when the rest is not read: the answer goes over the same connection.
             stream: body.stream.iterator({ destroyOnReturn: false }),

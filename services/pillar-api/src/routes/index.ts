@@ -79,7 +79,7 @@ export function allRoutes(parts: {
     forTargetRoute(estate),
     reachRoute(estate),
     searchRoute(estate),
-    importRoute(estate, kms, requestBudgetMs),
+    importRoute(estate, kms, schemas, requestBudgetMs),
     exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),

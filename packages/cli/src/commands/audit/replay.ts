@@ -1,4 +1,4 @@
-import { findEvents, type SequenceRange } from '@colonnade/audit-log';
+import { applyFilter, type EventFilter, findEvents, type SequenceRange } from '@colonnade/audit-log';
 import {
   createReloadingPoster,
   createThrottle,
@@ -10,6 +10,7 @@ import {
 import { ColonnadeError } from '@colonnade/contracts';
 import { fromPlain } from '@colonnade/value';
 import { EXIT, usageError } from '../../exit-codes.ts';
+import { readFilter } from '../../shared/audit-filter.ts';
 import { LOG_OPTION, logPath, QUERY_OPTIONS, readQuery } from '../../shared/audit-query.ts';
 import { countOf } from '../../shared/pages.ts';
 import { defineCommand } from '../../table/command.ts';
@@ -26,7 +27,7 @@ export const auditReplay = defineCommand({
   path: 'audit replay',
   summary: 'send records of the audit log to the webhook again',
   details:
-    'For what the webhook missed, such as the range a gap record names: its colonnade/gap-from and colonnade/gap-to are --from-seq and --to-seq, which the journal beside the log maps to lines. In the order of the log, at least once; a record may come there a second time. Gives up after --tries failures in a row, says which record came last, and can be repeated from there.',
+    'For what the webhook missed, such as the range a gap record names: its colonnade/gap-from and colonnade/gap-to are --from-seq and --to-seq, which the journal beside the log maps to lines. In the order of the log, at least once; a record may come there a second time. What the policy of the webhook leaves out or takes off is left out and taken off here too. Gives up after --tries failures in a row, says which record came last, and can be repeated from there.',
   options: {
     ...LOG_OPTION,
     ...QUERY_OPTIONS,
@@ -36,6 +37,10 @@ export const auditReplay = defineCommand({
       value: 'FILE',
       required: true,
       help: 'kubeconfig file of the webhook, as audit-sink has it',
+    },
+    policy: {
+      value: 'FILE',
+      help: 'audit policy of the webhook, as audit-sink has it (default: AUDIT_WEBHOOK_POLICY_FILE)',
     },
     qps: { value: 'N', help: 'requests a second (default: 10)' },
     tries: { value: 'N', help: 'failures in a row before it gives up (default: 5)' },
@@ -60,7 +65,14 @@ export const auditReplay = defineCommand({
     const giveUp = new AbortController();
     const stop = AbortSignal.any([signal, giveUp.signal]);
     using progress = createProgress();
-    const result = { matching: 0, sent: 0, refused: 0, too_large: 0, last: null as string | null };
+    const result = {
+      matching: 0,
+      filtered: 0,
+      sent: 0,
+      refused: 0,
+      too_large: 0,
+      last: null as string | null,
+    };
     const send = {
       post: poster.post,
       throttle: createThrottle(countOf('qps', options.qps ?? '10'), BURST),
@@ -73,7 +85,8 @@ export const auditReplay = defineCommand({
         if (attempt >= tries) giveUp.abort();
       },
     };
-    const chosen = { query: readQuery(options, Date.now()), range: readRange(options) };
+    const filter = await readFilter(options.policy ?? (env.AUDIT_WEBHOOK_POLICY_FILE || undefined), out.note);
+    const chosen = { query: readQuery(options, Date.now()), range: readRange(options), filter };
     for await (const list of lists(logPath(options, env), chosen, limits, result)) {
       signal.throwIfAborted();
       if (options['dry-run']) continue;
@@ -113,18 +126,29 @@ function readRange(options: Record<'from-seq' | 'to-seq', string | undefined>): 
   return range;
 }
 
-/** Lists of one request each; what is over the limit is counted and left out. */
+type Chosen = {
+  query: ReturnType<typeof readQuery>;
+  range: SequenceRange | undefined;
+  filter: EventFilter | undefined;
+};
+
+/** Lists of one request each; what is filtered or over the limit is counted and left out. */
 async function* lists(
   log: string,
-  { query, range }: { query: ReturnType<typeof readQuery>; range: SequenceRange | undefined },
+  { query, range, filter }: Chosen,
   limits: SizeLimits,
-  count: { matching: number; too_large: number },
+  count: { matching: number; filtered: number; too_large: number },
 ): AsyncGenerator<Replayed[]> {
   let list: Replayed[] = [];
   let size = 0;
   for await (const { line, event } of findEvents(log, query, range)) {
     count.matching += 1;
-    const bytes = fitEvent(Buffer.from(line), event, limits);
+    const taken = applyFilter({ ok: true, event, text: line, bytes: Buffer.from(line) }, filter);
+    if (taken === undefined) {
+      count.filtered += 1;
+      continue;
+    }
+    const bytes = fitEvent(taken.bytes, taken.event, limits);
     if (bytes === undefined) {
       count.too_large += 1;
       continue;

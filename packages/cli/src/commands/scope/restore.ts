@@ -2,7 +2,7 @@ import type { Value, ValueObject } from '@colonnade/value';
 import { EXIT } from '../../exit-codes.ts';
 import type { Session } from '../../session.ts';
 import { confirm, YES_OPTION } from '../../shared/conditions.ts';
-import { timeOf } from '../../shared/time.ts';
+import { momentOf } from '../../shared/time.ts';
 import { asList, asObject, textOf } from '../../shared/view.ts';
 import { defineCommand } from '../../table/command.ts';
 
@@ -28,7 +28,7 @@ export const scopeRestore = defineCommand({
   ],
   async run(session, { args, options }) {
     const api = session.api();
-    const at = /^\d+$/u.test(options.at) ? BigInt(options.at) : (timeOf('at', options.at, Date.now()) ?? '');
+    const at = momentOf('at', options.at);
     const body: ValueObject = {
       ...{ pillarenv: args.pillarenv, at },
       ...(options.pid.length === 0 ? {} : { pids: [...options.pid] }),

@@ -1,10 +1,15 @@
 import { ColonnadeError, type PreviewChange, type UnsavedChange } from '@colonnade/contracts';
 import type { EstateStore } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
-import { checkOpenValue } from './pillar-value.ts';
-import { resolveTarget } from './target.ts';
+import { checkOpenValue } from '../pillar-value.ts';
+import { resolveTarget } from '../target.ts';
 
-type Lookup = Parameters<typeof resolveTarget>[0] & Pick<EstateStore, 'findPillar'>;
+type Lookup = Parameters<typeof resolveTarget>[0];
+
+/** The pillar at a place, at the moment that is explained. */
+export type FindPillar = (
+  ...place: Parameters<EstateStore['findPillar']>
+) => Promise<{ isSecret: boolean } | undefined>;
 
 /** Of a secret the value is left out. */
 export type SupposedChange = UnsavedChange & { value: Value | undefined };
@@ -16,12 +21,13 @@ export type SupposedChange = UnsavedChange & { value: Value | undefined };
  */
 export async function supposeChanges(
   store: Lookup,
+  find: FindPillar,
   changes: readonly PreviewChange[],
   user: string,
 ): Promise<readonly SupposedChange[]> {
   const supposed = new Map<string, SupposedChange>();
   for (const [index, change] of changes.entries()) {
-    const one = await suppose(store, change, user).catch((thrown) => {
+    const one = await suppose(store, find, change, user).catch((thrown) => {
       throw atChange(index, thrown);
     });
     const key = [one.tgt_type, one.tgt_id, one.pillarenv, one.name].join('\0');
@@ -42,10 +48,15 @@ export async function requireCollections(
   }
 }
 
-async function suppose(store: Lookup, change: PreviewChange, user: string): Promise<SupposedChange> {
+async function suppose(
+  store: Lookup,
+  find: FindPillar,
+  change: PreviewChange,
+  user: string,
+): Promise<SupposedChange> {
   const { op, name, value } = change;
   const target = await resolveTarget(store, change, user);
-  const stored = await store.findPillar(target.tgtType, target.tgtId, name, target.pillarenv);
+  const stored = await find(target.tgtType, target.tgtId, name, target.pillarenv);
   const { tgtType: tgt_type, tgtId: tgt_id, pillarenv } = target;
   const place = { op, tgt_type, tgt_id, pillarenv, name };
   if (op === 'delete') {

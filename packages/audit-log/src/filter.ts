@@ -1,7 +1,12 @@
-import { type AuditAttributes, type AuditLevel, isAtLeast, type PolicyEvaluator } from '@colonnade/audit';
-import { type ParsedEvent, type ReadEvent, readEvent } from '@colonnade/audit-log';
+import {
+  type AuditAttributes,
+  type AuditLevel,
+  isAtLeast,
+  type PolicyEvaluator,
+} from '@colonnade/audit/policy';
 import { AUDIT_FLOOR } from '@colonnade/contracts';
 import { canonicalBytes, parseValue, type ValueObject } from '@colonnade/value';
+import { type ParsedEvent, type ReadEvent, readEvent } from './read-message.ts';
 
 /** How much of an event a backend takes: `None` leaves it out, a lower level than its own takes bodies off it. */
 export type EventFilter = (event: ParsedEvent) => AuditLevel;

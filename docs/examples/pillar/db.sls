@@ -1,0 +1,3 @@
+db_password: correct horse
+ssh:
+  port: 2222

@@ -1,0 +1,7 @@
+include:
+  - .tls
+  - common
+
+nginx:
+  workers: 8
+motd: the first one
