@@ -9,6 +9,7 @@ import { auditHttp } from './figures/audit-http.ts';
 import { auditMemory } from './figures/audit-memory.ts';
 import { auditPolicy } from './figures/audit-policy.ts';
 import { capacity } from './figures/capacity.ts';
+import { generations } from './figures/generations.ts';
 import { hooks } from './figures/hooks.ts';
 import { merge } from './figures/merge.ts';
 import { open } from './figures/open.ts';
@@ -35,6 +36,7 @@ const figures: readonly Figure[] = [
     auditMemory,
     capacity,
     hooks,
+    generations,
     tls,
   ],
 ];

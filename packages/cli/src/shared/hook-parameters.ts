@@ -15,7 +15,7 @@ export const PARAMETER_OPTIONS = {
 } satisfies Record<string, OptionSpec>;
 
 /**
- * The event's variables: those of the command line over those of the minion, and now for when a generation began and ended. What
+ * The event's variables: those of the command line over those of the minion, and now for when a generation or an event was. What
  * the event does not know is not sent, unless it was set.
  * @throws ColonnadeError `misconfigured`, `not_found`
  */
@@ -33,6 +33,9 @@ export async function hookParameters(
   const known: Record<string, string> = {
     RUDDER_GENERATION_DATETIME: now,
     RUDDER_END_GENERATION_DATETIME: now,
+    COLONNADE_EVENT_ID: 'by-hand',
+    COLONNADE_EVENT_TIME: now,
+    COLONNADE_EVENT_CLOCK: '',
     ...(master === undefined || minion === undefined ? {} : await minionParameters(api, master, minion)),
   };
   const fitting = Object.entries(known).filter(([name]) => names.has(name));

@@ -3,6 +3,7 @@ import { ColonnadeError, type hooksTry } from '@colonnade/contracts';
 import type { z } from 'zod';
 import { answerOf } from '../answer-run.ts';
 import type { HookRunnerConfig } from '../config.ts';
+import { infoFiles } from '../generation/info-files.ts';
 import { policyFolders } from '../policy-folders.ts';
 import { refreshFolder } from '../refresh-queue.ts';
 import { buildEnvironment } from '../run/environment.ts';
@@ -63,13 +64,19 @@ function completeParameters(
   return Object.fromEntries(wanted.map((one) => [one, all[one] ?? '']));
 }
 
-/** Places that nobody else can know. There are no next policies now: those in force stand for them. */
+/** Places that nobody else can know, with what is there now. There are no next policies: those in force stand for them. */
 function knownParameters(
   event: HookEventName,
   { RUDDER_NODE_ID: id, RUDDER_NODE_POLICY_SERVER_ID: master }: Readonly<Record<string, string>>,
   { stateDir }: HookRunnerConfig,
 ): Record<string, string> {
-  const known: Record<string, string> = { COLONNADE_REFRESH_DIR: refreshFolder(stateDir) };
+  const info = infoFiles(stateDir);
+  const known: Record<string, string> = {
+    COLONNADE_REFRESH_DIR: refreshFolder(stateDir),
+    COLONNADE_NODES_PATH: info.minions,
+    RUDDER_NODE_IDS_PATH: info.nodeIds,
+    RUDDER_ERROR_MESSAGE_PATH: info.failure,
+  };
   if (id !== undefined && master !== undefined && isPlain(id) && isPlain(master)) {
     const { current, next, archive } = policyFolders(stateDir, master, id);
     known.RUDDER_POLICIES_DIRECTORY_CURRENT = current;
