@@ -39,7 +39,7 @@ describe('a service on the bus', () => {
           await new Promise((r) => setTimeout(r, Math.min(100, call.deadlineMs)));
         return { mac_hex: sha256_hex };
       }),
-      route(kmsJwks, async () => ({ keys: [] })),
+      route(kmsJwks, async () => ({ issuer: 'x', keys: [] })),
       route(kmsIssueMaster, async () => ({ token: 'a-token-of-a-master', jti: 'j', expires_at_ms: 0 })),
     ]);
   });

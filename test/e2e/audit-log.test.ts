@@ -106,6 +106,26 @@ describe('the example of docs/audit.md', () => {
   });
 });
 
+test('every metric that docs/audit.md tells to watch is there from the start', async () => {
+  await using stack = await stackForTests();
+  const page = await readFile(path.join(import.meta.dirname, '../../docs/audit.md'), 'utf8');
+  const namesIn = (text: string) => new Set(text.match(/colonnade_audit_[a-z_]+(?:\{[a-z]+="[a-z]+"\})?/gu));
+  const rules = (await yamlOf('docs/audit.md')).at(-1) ?? '';
+  assert.ok(namesIn(rules).size >= 8);
+  const told = await waitFor('the sink to look at the stream', async () => {
+    const text = await (await fetch(`${stack.stack.sink.url}/metrics`)).text();
+    return text.includes('colonnade_audit_sink_lag{') ? text : undefined;
+  });
+  for (const name of namesIn(page)) assert.ok(told.includes(`# TYPE ${name.split('{', 1)[0]} `), name);
+  for (const name of namesIn(rules)) {
+    const [, metric = '', label = ''] = /^([a-z_]+)(?:\{(.*)\})?$/u.exec(name) ?? [];
+    assert.ok(
+      told.split('\n').some((line) => line.startsWith(metric) && line.includes(label)),
+      name,
+    );
+  }
+});
+
 type Recorded = {
   verb: string;
   stage: string;

@@ -2,6 +2,7 @@ import type { Call, ConsumerDefinition, Endpoint } from '@colonnade/contracts';
 import type { z } from 'zod';
 import { type BusOptions, openConnection, watchConnection } from './connect.ts';
 import { type ConsumeOptions, type ConsumerState, consume, consumerState } from './consume.ts';
+import { type BucketEntry, type PutOptions, putEntry, readEntries } from './entries.ts';
 import { type DurableMessage, publishDurable } from './publish.ts';
 import { request } from './request.ts';
 import { createAnswerKeys } from './sealed-answer.ts';
@@ -21,6 +22,9 @@ export type Bus = AsyncDisposable & {
   /** Reads a durable consumer until the signal; see `consume`. */
   consume(consumer: ConsumerDefinition, options: ConsumeOptions, signal: AbortSignal): Promise<void>;
   consumerState(consumer: ConsumerDefinition): Promise<ConsumerState>;
+  /** Entries of a bucket behind a sequence; see `readEntries`. */
+  readEntries(stream: string, afterSeq: number): Promise<BucketEntry[]>;
+  putEntry(subject: string, payload: Uint8Array, options?: PutOptions): Promise<boolean>;
   /** False while the connection is being made again. */
   isConnected(): boolean;
 };
@@ -37,6 +41,8 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     provisionStreams: (sizes) => provisionStreams(connection, sizes),
     consume: (consumer, consumeOptions, signal) => consume(connection, consumer, consumeOptions, signal),
     consumerState: (consumer) => consumerState(connection, consumer),
+    readEntries: (stream, afterSeq) => readEntries(connection, stream, afterSeq),
+    putEntry: (subject, payload, put) => putEntry(connection, subject, payload, put),
     isConnected: watch.isConnected,
     async [Symbol.asyncDispose]() {
       if (connection.isClosed()) return;

@@ -2,11 +2,13 @@ export { type Bus, connectBus } from './bus.ts';
 export type { BusOptions } from './connect.ts';
 export { type BusConfig, connectService } from './connect-service.ts';
 export { type ConsumeOptions, type ConsumerState, DONE, type Verdict } from './consume.ts';
+export type { BucketEntry } from './entries.ts';
 export {
   type ConsumerLag,
   connectInspector,
   type Inspector,
   type ServiceInstance,
+  type StoredDeadLetter,
   type StreamFill,
 } from './inspect.ts';
 export type { BusLogger } from './logger.ts';

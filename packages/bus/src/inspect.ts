@@ -1,12 +1,15 @@
 import {
   AUDIT_ANCHOR_STREAM,
+  AUDIT_DEAD_STREAM,
   type AuditAnchor,
   CONSUMERS,
+  type DeadLetter,
   decode,
   STREAMS,
   zAuditAnchor,
+  zDeadLetter,
 } from '@colonnade/contracts';
-import { jetstreamManager } from '@nats-io/jetstream';
+import { jetstreamManager, type StoredMsg } from '@nats-io/jetstream';
 import { Svcm } from '@nats-io/services';
 import type { NatsConnection, QueuedIterator } from '@nats-io/transport-node';
 import { type BusOptions, openConnection } from './connect.ts';
@@ -45,18 +48,28 @@ export type ConsumerLag = {
   redelivered: number;
 };
 
-/** What an operator may look at: services, streams, consumers, and the anchors of the audit log. Changes nothing. */
+export type StoredDeadLetter = {
+  letter: DeadLetter;
+  /** Who could not take it: `file`, `webhook` or `ingest`. */
+  backend: string;
+  /** RFC 3339. */
+  storedAt: string;
+};
+
+/** What an operator may look at: services, streams, consumers, the anchors of the audit log and its dead letters. Changes nothing. */
 export type Inspector = AsyncDisposable & {
   services(): Promise<ServiceInstance[]>;
   /** Those that are there, of all there should be. */
   streams(): Promise<StreamFill[]>;
   consumers(): Promise<ConsumerLag[]>;
   anchors(): Promise<AuditAnchor[]>;
+  /** What a backend of the audit could never take, oldest first. */
+  deadLetters(): AsyncIterable<StoredDeadLetter>;
 };
 
 /** Services answer within this; who is slower is not seen. */
 const WAIT_MS = 1000;
-const ANCHORS_AT_ONCE = 64;
+const READ_AT_ONCE = 64;
 const NS_PER_MS = 1e6;
 
 /** Connects as `operator`. @throws ColonnadeError `bus_unavailable` */
@@ -67,6 +80,7 @@ export async function connectInspector(options: Omit<BusOptions, 'user'>): Promi
     streams: () => listStreams(connection),
     consumers: () => listConsumers(connection),
     anchors: () => readAnchors(connection),
+    deadLetters: () => readDeadLetters(connection),
     [Symbol.asyncDispose]: () => connection.close(),
   };
 }
@@ -136,20 +150,32 @@ function whenMissing(what: string): (thrown: unknown) => undefined {
 }
 
 async function readAnchors(connection: NatsConnection): Promise<AuditAnchor[]> {
+  const messages = await Array.fromAsync(readStream(connection, AUDIT_ANCHOR_STREAM));
+  return messages.map(({ data }) => decode(zAuditAnchor, data));
+}
+
+async function* readDeadLetters(connection: NatsConnection): AsyncGenerator<StoredDeadLetter> {
+  for await (const { data, subject, time } of readStream(connection, AUDIT_DEAD_STREAM)) {
+    yield {
+      letter: decode(zDeadLetter, data),
+      backend: subject.split('.').at(-1) ?? '',
+      storedAt: time.toISOString(),
+    };
+  }
+}
+
+/** What a stream holds, oldest first; nothing where there is no such stream. */
+async function* readStream(connection: NatsConnection, stream: string): AsyncGenerator<StoredMsg> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
-  const info = await manager.streams.info(AUDIT_ANCHOR_STREAM).catch(whenMissing(AUDIT_ANCHOR_STREAM));
-  if (info === undefined) return [];
+  const info = await manager.streams.info(stream).catch(whenMissing(stream));
+  if (info === undefined) return;
   const { first_seq: first, last_seq: last } = info.state;
-  const anchors: AuditAnchor[] = [];
-  for (let from = Math.max(first, 1); from <= last; from += ANCHORS_AT_ONCE) {
-    const until = Math.min(last, from + ANCHORS_AT_ONCE - 1);
+  for (let from = Math.max(first, 1); from <= last; from += READ_AT_ONCE) {
+    const until = Math.min(last, from + READ_AT_ONCE - 1);
     const seqs = Array.from({ length: until - from + 1 }, (_, i) => from + i);
     const messages = await Promise.all(
-      seqs.map((seq) =>
-        manager.direct.getMessage(AUDIT_ANCHOR_STREAM, { seq }).catch(whenMissing('anchors')),
-      ),
+      seqs.map((seq) => manager.direct.getMessage(stream, { seq }).catch(whenMissing(stream))),
     );
-    for (const message of messages) if (message) anchors.push(decode(zAuditAnchor, message.data));
+    for (const message of messages) if (message) yield message;
   }
-  return anchors;
 }

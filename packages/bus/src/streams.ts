@@ -10,6 +10,8 @@ import {
   EVENTS_STREAM,
   EVENTS_SUBJECTS,
   LIMITS,
+  TASK_STATES_STREAM,
+  TASK_STATES_SUBJECTS,
 } from '@colonnade/contracts';
 import {
   AckPolicy,
@@ -41,6 +43,8 @@ const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 /** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
 const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 const ANCHORS_MAX_BYTES = 1024 * 1024;
+/** Some 150 bytes for each task that lives, and for each that ended within the hour: 50,000 of them. */
+const TASK_STATES_MAX_BYTES = 8 * 1024 * 1024;
 
 type WantedStream = Pick<StreamConfig, 'name' | 'subjects' | 'max_bytes'> & Partial<StreamConfig>;
 
@@ -100,7 +104,12 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
       // A record stays until it is where it belongs, however long that takes; said so that an older limit goes.
       max_age: 0,
     },
-    { name: AUDIT_DEAD_STREAM, subjects: [AUDIT_DEAD_SUBJECTS], max_bytes: maxDeadBytes },
+    {
+      name: AUDIT_DEAD_STREAM,
+      subjects: [AUDIT_DEAD_SUBJECTS],
+      max_bytes: maxDeadBytes,
+      allow_direct: true,
+    },
     {
       name: AUDIT_ANCHOR_STREAM,
       subjects: [AUDIT_ANCHOR_SUBJECTS],
@@ -108,6 +117,15 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
       discard: DiscardPolicy.Old,
       deny_purge: true,
       allow_direct: true,
+    },
+    {
+      // A bucket as every client of NATS key-value knows them.
+      name: TASK_STATES_STREAM,
+      subjects: [TASK_STATES_SUBJECTS],
+      max_bytes: TASK_STATES_MAX_BYTES,
+      max_msgs_per_subject: 1,
+      allow_direct: true,
+      allow_msg_ttl: true,
     },
   ];
 }

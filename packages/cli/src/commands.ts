@@ -1,4 +1,5 @@
 import { adoptCommand } from './commands/adopt.ts';
+import { auditDead } from './commands/audit/dead.ts';
 import { auditFind } from './commands/audit/find.ts';
 import { auditReplay } from './commands/audit/replay.ts';
 import { auditTail } from './commands/audit/tail.ts';
@@ -96,6 +97,7 @@ export const COMMANDS: readonly Command[] = [
   auditReplay,
   auditTail,
   auditVerify,
+  auditDead,
   busCreds,
   changes,
   collectionCreate,

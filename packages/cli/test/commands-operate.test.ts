@@ -1,5 +1,7 @@
 import path from 'node:path';
 import { after, before, describe } from 'node:test';
+import { connectBus } from '@colonnade/bus';
+import { auditDeadSubject, auditSubject, encode, startCall, zDeadLetter } from '@colonnade/contracts';
 import { MongoClient } from 'mongodb';
 import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { mongoForTests, skipWithoutMongo } from '../../../test/support/mongo.ts';
@@ -39,6 +41,28 @@ async function saltBox(cli: Cli, owned: AsyncDisposableStack, kept: Record<strin
   kept.mongoPassword = await privateFile(cli.dir, 'mongo-password', password ?? '');
 }
 
+const POISON =
+  '{"apiVersion":"audit.k8s.io/v1","auditID":"poison-1","kind":"Event","level":"None","stage":"Panic"}';
+
+/** As audit-sink writes one down. */
+async function writeDeadLetter({ stack }: TestStack): Promise<void> {
+  await using sink = await connectBus({
+    ...{ servers: stack.nats.url, user: 'audit-sink', nkeySeed: stack.secrets.busNkeys['audit-sink'].seed },
+    ...{ name: 'test', logger: { info: () => {}, warn: () => {}, error: () => {} } },
+  });
+  const letter = {
+    reason: 'refused_by_webhook',
+    ...{ detail: 'HTTP 422', seq: 7, subject: auditSubject('pillar-api') },
+    payload_b64: Buffer.from(POISON).toString('base64'),
+  } as const;
+  const message = {
+    subject: auditDeadSubject('webhook'),
+    msgId: 'test',
+    payload: encode(zDeadLetter, letter),
+  };
+  await sink.publishDurable(message, startCall(5000));
+}
+
 describe('commands beside the estate', () => {
   const owned = new AsyncDisposableStack();
   const kept: Record<string, string> = {};
@@ -53,6 +77,7 @@ describe('commands beside the estate', () => {
     kept.tokenFile = path.join(stack.stack.dir, 'secrets', 'admin-token');
     kept.store = stack.stack.storePath;
     await saltBox(cli, owned, kept);
+    await writeDeadLetter(stack);
     await waitFor('the record of the write', async () => {
       const { stdout } = await cli.pipe(['audit', 'find', '--verb', 'create', '--resource', 'pillars']);
       return stdout.includes('ResponseComplete');

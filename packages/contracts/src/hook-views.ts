@@ -3,15 +3,11 @@ import { int, zValue } from './codec.ts';
 import { defineEndpoint, subjectOf } from './endpoints.ts';
 import { HOOK_STATUSES } from './hooks.ts';
 import { pageOf, zTime } from './http/common.ts';
+import { zHookEventName } from './http/generations.ts';
 import { LIMITS } from './limits.ts';
 import { zMasterId, zMinionId } from './names.ts';
 
 /** What hook-runner shows of hooks and generations, and hooks that are run by hand; pillar-api relays it. */
-
-/** Name of a folder of `hooks.d`. */
-export const zHookEventName = z
-  .string()
-  .regex(/^[a-z]{1,20}(-[a-z]{1,20}){1,5}$/u, 'is no event that has hooks');
 
 const zPage = { limit: int({ min: 1, max: LIMITS.pageRows }), after: z.string().max(64).optional() };
 

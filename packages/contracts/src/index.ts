@@ -19,5 +19,7 @@ export * from './merger.ts';
 export * from './names.ts';
 export * from './permissions.ts';
 export * from './pillarenv.ts';
+export * from './task-states.ts';
 export * from './tls.ts';
 export * from './trace.ts';
+export * from './workload.ts';

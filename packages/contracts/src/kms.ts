@@ -33,6 +33,8 @@ export const GRANT_ACTS = [
   'reader.put',
   'reader.delete',
   'key.rotate',
+  'task.issue',
+  'enrolment.make',
 ] as const;
 export type GrantAct = (typeof GRANT_ACTS)[number];
 /**
@@ -47,7 +49,7 @@ export const zGrantClaims = z.object({
   res: z.string().min(1).max(8192),
   jti: z.string().min(16).max(64),
 });
-const zGrant = z.string().min(1).max(16384);
+export const zGrant = z.string().min(1).max(16384);
 
 export const kmsSeal = defineEndpoint({
   subject: subjectOf('kms', 'seal.api'),
@@ -131,7 +133,8 @@ export const kmsMac = defineEndpoint({
   response: z.strictObject({ mac_hex: z.string().regex(/^[0-9a-f]{64}$/u) }),
 });
 
-export const READER_RIGHTS = ['reveal', 'admin'] as const;
+/** `task`: may make the identities of tasks. */
+export const READER_RIGHTS = ['reveal', 'admin', 'task'] as const;
 /** Registers the grant key of a new API token; the grant is an admin's. */
 export const kmsPutReader = defineEndpoint({
   subject: subjectOf('kms', 'readers-put.api'),
@@ -233,6 +236,18 @@ export const kmsRevokeIdentity = defineEndpoint({
   response: z.strictObject({}),
 });
 
+export const zPublicJwk = z.union([
+  z.strictObject({
+    ...{ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string() },
+    ...{ kid: z.string(), use: z.literal('sig'), alg: z.literal('EdDSA') },
+  }),
+  z.strictObject({
+    ...{ kty: z.literal('EC'), crv: z.literal('P-256'), x: z.string(), y: z.string() },
+    ...{ kid: z.string(), use: z.literal('sig'), alg: z.literal('ES256') },
+  }),
+]);
+export type PublicJwk = z.output<typeof zPublicJwk>;
+
 /** The public keys of all identities, RFC 7517; also at `GET /.well-known/jwks.json`. */
 export const kmsJwks = defineEndpoint({
   subject: subjectOf('kms', 'jwks'),
@@ -240,15 +255,8 @@ export const kmsJwks = defineEndpoint({
   callers: ['pillar-api', 'pillar-merger', 'operator'],
   request: z.strictObject({}),
   response: z.strictObject({
-    keys: z.array(
-      z.strictObject({
-        kty: z.literal('OKP'),
-        crv: z.literal('Ed25519'),
-        x: z.string(),
-        kid: z.string(),
-        use: z.literal('sig'),
-        alg: z.literal('EdDSA'),
-      }),
-    ),
+    /** `iss` of workloads' tokens. */
+    issuer: z.string(),
+    keys: z.array(zPublicJwk),
   }),
 });

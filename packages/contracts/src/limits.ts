@@ -38,6 +38,10 @@ export const LIMITS = {
   oidcTokenChars: 8192,
   oidcGroupChars: 512,
   oidcGroupRoles: 1000,
+  /** Bytes of the pillars a workload gets at once. */
+  ownPillarsBytes: 8 * 1024 * 1024,
+  /** Characters of a workload's token. */
+  workloadTokenChars: 4096,
   /** Open streams of changes of one process of pillar-api, and of one caller. */
   changeStreams: 256,
   changeStreamsPerCaller: 8,

@@ -20,7 +20,9 @@ import {
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
+import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
 import { TLS_EVENTS_SUBJECTS } from './tls.ts';
+import { WORKLOAD_ENDPOINTS } from './workload.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -38,6 +40,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsListKeys,
   kms.kmsRotateKey,
   kms.kmsJwks,
+  ...WORKLOAD_ENDPOINTS,
   mergerExplain,
   estateRegisterMinion,
   hooksRun,
@@ -53,12 +56,16 @@ export const ENDPOINTS: readonly Endpoint[] = [
   estateListTouched,
 ];
 
-/** Users that run as NATS micro services: they answer the operator's `$SRV` requests. */
+/**
+ * Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else.
+ * tls-rotator is not among them: it runs beside a cluster, where there may be no NATS to reach.
+ */
 export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-api',
   'pillar-merger',
   'crypto-kms',
   'hook-runner',
+  'audit-sink',
 ]);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
@@ -84,13 +91,23 @@ export const STREAMS: readonly string[] = [
   AUDIT_STREAM,
   AUDIT_DEAD_STREAM,
   AUDIT_ANCHOR_STREAM,
+  TASK_STATES_STREAM,
 ];
+
+/** Reads entries of a stream one by one or many at once, without a consumer, which could deliver to any subject. */
+function readEntries(stream: string): string {
+  return `$JS.API.DIRECT.GET.${stream}`;
+}
 
 /** What a user publishes beside its requests and replies. */
 const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
-  'pillar-api': [EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+  'pillar-api': [
+    ...[EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+    // Which tasks live: it alone writes that, and reads it to take back what a process before it left.
+    ...[TASK_STATES_SUBJECTS, readEntries(TASK_STATES_STREAM)],
+  ],
   'pillar-merger': [auditSubject('pillar-merger')],
-  'crypto-kms': [auditSubject('crypto-kms')],
+  'crypto-kms': [auditSubject('crypto-kms'), readEntries(TASK_STATES_STREAM)],
   'audit-sink': [
     auditSubject('audit-sink'),
     auditDeadSubject('file'),
@@ -111,6 +128,8 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     // How far each reader is behind; that gives no right to read.
     ...CONSUMERS.map(({ stream, durable }) => `$JS.API.CONSUMER.INFO.${stream}.${durable}`),
     `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
+    // What no backend could take has to be read by somebody: records, in which secrets are masked.
+    `$JS.API.DIRECT.GET.${AUDIT_DEAD_STREAM}`,
   ],
   provisioner: [
     ...STREAMS.flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),

@@ -23,6 +23,11 @@ export type AuditSink = Running & { url: string; ingestUrl: string | undefined }
 
 export type AuditSinkDeps = { logger: Logger };
 
+const SERVICE = {
+  name: 'audit-sink',
+  version: '0.1.0',
+  description: 'Writes the audit stream into a log, and sends it to a webhook.',
+} as const;
 const MEGABYTE = 1024 * 1024;
 
 /**
@@ -35,6 +40,8 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
   const events = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
   const bus = started.use(await connectService('audit-sink', config, logger));
+  // It serves nothing there, but says that it is here.
+  started.use(await bus.serve(SERVICE, []));
   const health = createHealth();
   const { opsHost: host, opsPort: port } = config;
   const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));

@@ -121,8 +121,10 @@ export async function publishMany(bus: Bus, prefix: string, count: number, more 
 /** Every line of the log and of its rotated and compressed files, oldest first. */
 export async function readLines(logPath: string, extra: readonly string[] = []): Promise<string[]> {
   const dir = path.dirname(logPath);
-  const names = await readdir(dir).catch(() => []);
-  const rotated = names.filter((n) => /^audit-.*\.log(\.gz)?$/u.test(n)).sort();
+  const names = await readdir(dir).catch((): string[] => []);
+  // While one is compressed, both are there.
+  const whole = names.filter((n) => !n.endsWith('.gz') || !names.includes(n.slice(0, -'.gz'.length)));
+  const rotated = whole.filter((n) => /^audit-.*\.log(\.gz)?$/u.test(n)).sort();
   const files = [...extra, ...rotated.map((n) => path.join(dir, n)), logPath];
   const lines: string[] = [];
   for (const file of files) {

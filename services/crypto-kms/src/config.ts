@@ -1,5 +1,5 @@
 import { auditPolicySettings } from '@colonnade/audit';
-import { LIMITS } from '@colonnade/contracts';
+import { LIMITS, zAudience } from '@colonnade/contracts';
 import {
   busSettings,
   type ConfigOf,
@@ -14,6 +14,7 @@ import {
   zPath,
   zSeconds,
   zText,
+  zUrl,
 } from '@colonnade/service-kit';
 
 const zKid: Parse<string> = (text) => {
@@ -27,6 +28,20 @@ const zItemsPerSecond: Parse<number> = (text) => {
   if (count < LIMITS.kmsBatchItems)
     throw new Error(`must be at least ${LIMITS.kmsBatchItems}, the size of one batch`);
   return count;
+};
+
+const zIssuer: Parse<string> = (text) => {
+  zUrl('https:', 'http:')(text);
+  if (text.endsWith('/')) throw new Error('must not end with a slash');
+  return text;
+};
+
+const zAudiences: Parse<readonly string[]> = (text) => {
+  const names = text.split(',').map((name) => name.trim());
+  const wrong = names.find((name) => !zAudience.safeParse(name).success || name.startsWith('colonnade'));
+  if (wrong !== undefined)
+    throw new Error('must be names of audiences; those of Colonnade itself are not among them');
+  return names;
 };
 
 const zBuffer: Parse<number> = (text) => {
@@ -58,6 +73,17 @@ export const kmsSettings = {
   keyPrepublishS: setting('KMS_KEY_PREPUBLISH_S', zSeconds, {
     help: 'how long a new key is known to every replica before it seals, seconds',
     default: '60',
+  }),
+  identityIssuer: setting('KMS_IDENTITY_ISSUER', zIssuer, {
+    help: '`iss` of the tokens of workloads: the URL others reach pillar-api at, without a slash at its end',
+    default: 'http://127.0.0.1:8080',
+  }),
+  identityAudiences: optionalSetting('KMS_IDENTITY_AUDIENCES', zAudiences, {
+    help: 'for whom else a workload may have a token made, separated by commas, such as `kubernetes`; unset: nobody',
+  }),
+  identityKeyMaxAgeS: setting('KMS_IDENTITY_KEY_MAX_AGE_S', zSeconds, {
+    help: 'age at which the key that signs identities is followed by a new one, seconds',
+    default: '2592000',
   }),
   stateDir: setting('KMS_STATE_DIR', zPath, {
     help: 'folder of the keyring, the identity key, revocations and readers; made with mode 0700; shared by all replicas',

@@ -27,6 +27,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'Turns in which the keyring could not be read or rotated.',
     [],
   );
+  const taskFaults = metrics.counter(
+    'kms_task_states_faults_total',
+    'Turns in which it could not be read which tasks live.',
+    [],
+  );
   const pending = metrics.gauge('kms_audit_pending', 'Audit records taken and not yet acknowledged.', []);
   return {
     handled({ endpoint, code, durationMs }: { endpoint: string; code: string; durationMs: number }) {
@@ -49,6 +54,10 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     keyringFault: (error: Error) => {
       keyringFaults.inc();
       logger.error({ err: error }, 'the keyring cannot be read or rotated');
+    },
+    taskStatesFault(thrown: unknown) {
+      taskFaults.inc();
+      logger.warn({ err: thrown }, 'which tasks live cannot be read');
     },
     keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
     identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),

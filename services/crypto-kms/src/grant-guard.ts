@@ -1,5 +1,11 @@
 import type { AuditSpan } from '@colonnade/audit';
-import type { Call, Endpoint, GrantAct, ObjectRef } from '@colonnade/contracts';
+import {
+  type Call,
+  ColonnadeError,
+  type Endpoint,
+  type GrantAct,
+  type ObjectRef,
+} from '@colonnade/contracts';
 import type { Grants } from './grants.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
@@ -20,7 +26,7 @@ type Guarded = {
 export type GrantGuard = <T>(
   guarded: Guarded,
   record: (span: AuditSpan, work: () => Promise<T>) => Promise<T>,
-  work: () => Promise<T>,
+  work: (holder: { sub: string }) => Promise<T>,
 ) => Promise<T>;
 
 export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
@@ -39,7 +45,8 @@ export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
     });
     return record(span, async () => {
       if (refusal !== undefined) throw refusal;
-      return work();
+      if (holder === undefined) throw new ColonnadeError('internal', 'a grant without a holder');
+      return work(holder);
     });
   };
 }

@@ -1,11 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import path from 'node:path';
-import { ColonnadeError, type kmsJwks } from '@colonnade/contracts';
+import { ColonnadeError, type PublicJwk } from '@colonnade/contracts';
 import { calculateJwkThumbprint } from 'jose';
 import { z } from 'zod';
 import { createStateFile, readStateFile } from './state-dir.ts';
-
-type PublicJwk = z.output<typeof kmsJwks.response>['keys'][number];
 
 /** The keys identities are signed with: one signs, all verify. They are never the KEK. */
 export type IdentityKeys = {

@@ -5,6 +5,7 @@ import { type Call, ColonnadeError, remainingMs, toColonnadeError } from '@colon
 export type RecordQueue = AsyncDisposable & {
   /**
    * Takes a record over. With the buffer full it waits for room as long as the caller waits for its answer.
+   * @param publish tries until the stream has the record; its throw says that no try will store it
    * @throws ColonnadeError `overloaded`: the record is not taken, so no result may be given
    */
   add(publish: () => Promise<void>, call: Call): Promise<void>;
@@ -20,14 +21,12 @@ export type QueueWatcher = {
 };
 
 const PUBLISHERS = 32;
-const RETRY_MIN_MS = 100;
-const RETRY_MAX_MS = 2000;
 /** What is left of the ten seconds a stopping process has is for others. */
 const FLUSH_MS = 4000;
 
 /**
- * A bounded buffer with a few publishers. A record is tried until the stream has acknowledged it: a bus that is away
- * fills the buffer, and then requests fail instead of going unrecorded.
+ * A bounded buffer with a few publishers, each of which waits until the stream has acknowledged its record: a bus that is away
+ * fills the buffer, and then requests fail instead of going unrecorded. Trying again is packages/audit's own business.
  * @param limit records held at once
  * @param flushMs how long disposing waits for what is left
  */
@@ -40,7 +39,7 @@ export function createRecordQueue(limit: number, watcher: QueueWatcher, flushMs 
   const work = async () => {
     busy += 1;
     for (let job = jobs.shift(); job !== undefined && !stopped.signal.aborted; job = jobs.shift()) {
-      await publishUntilStored(job, stopped.signal, watcher);
+      await job().catch((thrown: unknown) => watcher.recordUnstorable(toColonnadeError(thrown)));
       waiting.shift()?.();
       watcher.recordsPending(jobs.length + busy - 1);
     }
@@ -75,27 +74,4 @@ async function waitForRoom(waiting: (() => void)[], call: Call): Promise<void> {
     room.reject(new ColonnadeError('overloaded', 'the KMS cannot put its answers on record fast enough'));
   }, remainingMs(call));
   await room.promise.finally(() => clearTimeout(timer));
-}
-
-async function publishUntilStored(
-  publish: () => Promise<void>,
-  stop: AbortSignal,
-  watcher: QueueWatcher,
-): Promise<void> {
-  for (
-    let delay = RETRY_MIN_MS, tries = 0;
-    !stop.aborted;
-    delay = Math.min(2 * delay, RETRY_MAX_MS), tries += 1
-  ) {
-    try {
-      await publish();
-      return;
-    } catch (thrown) {
-      const error = toColonnadeError(thrown);
-      // A later try that meets its own message id: the first one was stored, only its acknowledgement was lost.
-      if (tries > 0 && error.code === 'duplicate') return;
-      if (!error.retryable) return watcher.recordUnstorable(error);
-      await sleep(delay, undefined, { signal: stop }).catch(() => undefined);
-    }
-  }
 }

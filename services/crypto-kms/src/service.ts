@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route, route } from '@colonnade/bus';
-import { kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal } from '@colonnade/contracts';
+import { kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal, type PublicJwk } from '@colonnade/contracts';
 import {
   createHealth,
   createMetrics,
@@ -14,9 +14,11 @@ import { identityRoutes, openRoutes, readerRoutes } from './api-routes.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import type { KmsConfig } from './config.ts';
 import { createEvents, type Events } from './events.ts';
-import { createGrantGuard } from './grant-guard.ts';
+import { createGrantGuard, type GrantGuard } from './grant-guard.ts';
 import { createGrants } from './grants.ts';
-import { type IdentityKeys, loadIdentityKeys } from './identity-keys.ts';
+import { createWorkloads, openWorkloadState, type Workloads } from './identity/identity.ts';
+import { masterVerifier } from './identity/master-credential.ts';
+import { loadIdentityKeys } from './identity-keys.ts';
 import type { Keyring } from './keyring/keyring.ts';
 import { openKeys } from './keyring/open-keys.ts';
 import { type RotationOptions, startRotation } from './keyring/rotation.ts';
@@ -24,7 +26,7 @@ import { keyRoutes } from './keyring/routes.ts';
 import { loadMac } from './mac-key.ts';
 import { createMasterTokens } from './master-token.ts';
 import { createMergerOpenHandler } from './open-for-merger.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { createRateLimit, type RateLimit } from './rate-limit.ts';
 import { openReaders, type Readers } from './readers.ts';
 import { createRecordQueue } from './record-queue.ts';
 import { checkRoute, resealRoute } from './reseal.ts';
@@ -62,11 +64,23 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
       health,
       metrics,
       logger,
-      extraRoutes: [jwksRoute(state.identity)],
+      extraRoutes: [jwksRoute(() => publicKeys())],
     }),
   );
   const trail = createTrail(auditor, queue);
-  if (state.keyring !== undefined) started.use(startRotation(rotationOf(config, state.keyring, events)));
+  const guard = createGrantGuard(createGrants(state.readers, state.usedGrants, nowS), trail);
+  const limit = createRateLimit(config.opensPerSecond);
+  const asks: Asks = { bus, guard, limit, trail, events, nowS };
+  const workloads = started.use(
+    createWorkloads(config, state.workloads, { ...asks, keys: state.keys, revocations: state.revocations }),
+  );
+  const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
+  if (state.keyring !== undefined)
+    started.use(startRotation(rotationOf(config, state.keyring, config.keyMaxAgeS, events)));
+  if (state.workloads.keyring !== undefined)
+    started.use(
+      startRotation(rotationOf(config, state.workloads.keyring, config.identityKeyMaxAgeS, events)),
+    );
   started.use(
     await bus.serve(
       {
@@ -75,7 +89,7 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
         description: 'Seals, opens, signs and verifies.',
         onHandled: events.handled,
       },
-      createRoutes(config, state, trail, events),
+      createRoutes(config, state, asks, workloads),
     ),
   );
   started.defer(() => health.setDraining());
@@ -98,13 +112,20 @@ async function openState(config: KmsConfig, events: Events) {
   const revocations = await openRevocations(config.stateDir, nowS);
   const readers = await openReaders(config.stateDir);
   await bootstrap(config, readers, events);
-  return { keys, keyring, identity, mac, revocations, readers, usedGrants: openUsedGrants(config.stateDir) };
+  const workloads = await openWorkloadState(config);
+  const usedGrants = openUsedGrants(config.stateDir);
+  return { keys, keyring, identity, mac, revocations, readers, usedGrants, workloads };
 }
 
-function rotationOf(config: KmsConfig, keyring: Keyring, events: Events): RotationOptions {
+function rotationOf(
+  config: KmsConfig,
+  keyring: Keyring,
+  maxAgeS: number | undefined,
+  events: Events,
+): RotationOptions {
   return {
     keyring,
-    maxAgeMs: config.keyMaxAgeS === undefined ? undefined : config.keyMaxAgeS * 1000,
+    maxAgeMs: maxAgeS === undefined ? undefined : maxAgeS * 1000,
     // Every replica has read a new version long before it seals.
     pollMs: Math.max(50, (config.keyPrepublishS * 1000) / 6),
     onRotated: events.keyRotated,
@@ -118,11 +139,21 @@ async function bootstrap(config: KmsConfig, readers: Readers, events: Events): P
   events.bootstrapRead(await registerBootstrapToken(readers, config.bootstrapTokenFile));
 }
 
-function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Events): Route[] {
-  const { keys, keyring, identity, mac, revocations, readers, usedGrants } = state;
-  const tokens = createMasterTokens(identity, revocations, nowS);
-  const guard = createGrantGuard(createGrants(readers, usedGrants, nowS), trail);
-  const limit = createRateLimit(config.opensPerSecond);
+/** Who may ask what, and how it goes on record. */
+type Asks = {
+  bus: Bus;
+  guard: GrantGuard;
+  limit: RateLimit;
+  trail: Trail;
+  events: Events;
+  nowS: () => number;
+};
+
+function createRoutes(config: KmsConfig, state: State, asks: Asks, workloads: Workloads): Route[] {
+  const { keys, keyring, identity, mac, revocations, readers } = state;
+  const { guard, limit, trail, events } = asks;
+  const issued = createMasterTokens(identity, revocations, nowS);
+  const tokens = { ...issued, verify: masterVerifier(issued, workloads.tokens) };
   return [
     route(kmsSeal, createSealHandler(keys, trail, events)),
     route(kmsOpenForMerger, createMergerOpenHandler({ keys, tokens, limit, trail, events })),
@@ -133,18 +164,21 @@ function createRoutes(config: KmsConfig, state: State, trail: Trail, events: Eve
     ...identityRoutes(tokens, revocations, guard, nowS),
     ...readerRoutes(readers, guard),
     route(kmsMac, async ({ sha256_hex }) => ({ mac_hex: mac(sha256_hex) })),
-    route(kmsJwks, async () => identity.jwks),
+    route(kmsJwks, async () => ({
+      issuer: config.identityIssuer,
+      keys: [...identity.jwks.keys, ...(await workloads.jwks())],
+    })),
+    ...workloads.routes,
   ];
 }
 
-function jwksRoute(identity: IdentityKeys): OpsRoute {
-  const body = JSON.stringify(identity.jwks);
+function jwksRoute(publicKeys: () => Promise<PublicJwk[]>): OpsRoute {
   return {
     path: '/.well-known/jwks.json',
-    answer: () => ({
+    answer: async () => ({
       status: 200,
       contentType: 'application/jwk-set+json',
-      body,
+      body: JSON.stringify({ keys: await publicKeys() }),
       headers: { 'cache-control': 'max-age=60' },
     }),
   };

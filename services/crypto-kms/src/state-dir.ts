@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { constants, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { link, open, rename, rm } from 'node:fs/promises';
+import { link, open, rename, rm, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import { ColonnadeError, decode, encode } from '@colonnade/contracts';
 import type { z } from 'zod';
@@ -110,7 +110,8 @@ export async function replaceStateFile<S extends z.ZodType>(
 /** @returns false when there was none */
 export async function removeStateFile(file: string): Promise<boolean> {
   try {
-    await rm(file);
+    // Of several at once exactly one takes it away; `rm` would let all of them believe so.
+    await unlink(file);
   } catch (thrown) {
     if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return false;
     throw stateFault(thrown);

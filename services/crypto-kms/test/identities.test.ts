@@ -90,7 +90,7 @@ describe('tokens of masters', () => {
     const { token, jti, expires_at_ms } = await issue('m1');
     const overBus = await merger.request(kmsJwks, {}, call());
     const overHttp = await (await fetch(`${url}/.well-known/jwks.json`)).json();
-    assert.deepEqual(JSON.parse(JSON.stringify(overBus)), overHttp);
+    assert.deepEqual(JSON.parse(JSON.stringify({ keys: overBus.keys })), overHttp);
     assert.ok(!JSON.stringify(overHttp).includes('"d"'));
     const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(overHttp as never), {
       issuer: IDENTITY_ISSUER,

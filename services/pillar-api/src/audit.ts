@@ -12,7 +12,9 @@ import {
 import type { ObjectRef } from '@colonnade/contracts';
 import type { EstateStore } from '@colonnade/estate-store';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Principal } from './auth/authenticate.ts';
 import type { Suppressed } from './auth/denial-limit.ts';
+import { groupOf } from './auth/workload.ts';
 import type { ParsedBody } from './http/body.ts';
 import { PROBLEMS, writeProblem } from './http/problem.ts';
 
@@ -33,7 +35,7 @@ export function createAudit(parts: {
     watch,
     mode,
     userOf: ({ principal }) =>
-      principal === undefined ? ANONYMOUS : { username: principal.sub, groups: principal.roles },
+      principal === undefined ? ANONYMOUS : { username: principal.sub, groups: groupsOf(principal) },
     bodyOf: (request) => (request.body as ParsedBody | undefined)?.tree,
     locate: (request, { objectRef }) => locatePillar(store, request, objectRef),
     outcomeOf: describeOutcome,
@@ -41,6 +43,10 @@ export function createAudit(parts: {
     isUnrecorded: ({ problemCode }) => problemCode === 'rate_limited',
     writeError: (reply, error, request) => writeProblem(reply, error, request.id),
   });
+}
+
+function groupsOf({ workload, roles }: Principal): readonly string[] {
+  return workload === undefined ? roles : [groupOf(workload)];
 }
 
 /** The one record of a minute's denials that got none of their own. @throws ColonnadeError `bus_unavailable` */

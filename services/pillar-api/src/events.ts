@@ -43,6 +43,12 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     changesFailed(error: unknown): void {
       logger.warn({ err: error }, 'the store did not say what changed');
     },
+    taskStatesFailed(error: unknown): void {
+      logger.warn({ err: error }, 'which tasks live could not be told to other services');
+    },
+    taskWithoutIdentity(e: { task: string; code: string }): void {
+      logger.info(e, 'a task was made without an identity');
+    },
     faulted(e: { requestId: string; error: unknown }): void {
       logger.error({ requestId: e.requestId, err: e.error }, 'request failed');
     },

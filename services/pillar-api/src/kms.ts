@@ -6,12 +6,17 @@ import {
   type Endpoint,
   kmsCheck,
   kmsDeleteReader,
+  kmsEnrol,
   kmsIssueMaster,
+  kmsIssueTask,
   kmsJwks,
   kmsListKeys,
   kmsMac,
+  kmsMakeEnrolment,
   kmsOpenForApi,
+  kmsOpenForWorkload,
   kmsPutReader,
+  kmsRenewWorkload,
   kmsReseal,
   kmsRevokeIdentity,
   kmsRotateKey,
@@ -73,15 +78,22 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     issueMaster: (message: z.output<typeof kmsIssueMaster.request>, call: Call) =>
       ask(kmsIssueMaster, message, call),
     revokeIdentity: (grant: string, jti: string, call: Call) => ask(kmsRevokeIdentity, { grant, jti }, call),
+    issueTask: (message: z.output<typeof kmsIssueTask.request>, call: Call) =>
+      ask(kmsIssueTask, message, call),
+    renewWorkload: (message: z.output<typeof kmsRenewWorkload.request>, call: Call) =>
+      ask(kmsRenewWorkload, message, call),
+    makeEnrolment: (message: z.output<typeof kmsMakeEnrolment.request>, call: Call) =>
+      ask(kmsMakeEnrolment, message, call),
+    enrol: (token: string, call: Call) => ask(kmsEnrol, { token }, call),
+    openForWorkload: (message: z.output<typeof kmsOpenForWorkload.request>, call: Call) =>
+      ask(kmsOpenForWorkload, message, call),
     async listKeys(call: Call) {
       return (await ask(kmsListKeys, {}, call)).keys;
     },
     async rotateKey(grant: string, name: string, call: Call) {
       return (await ask(kmsRotateKey, { grant, name }, call)).version;
     },
-    async jwks(call: Call) {
-      return (await ask(kmsJwks, {}, call)).keys;
-    },
+    jwks: (call: Call) => ask(kmsJwks, {}, call),
   };
 }
 

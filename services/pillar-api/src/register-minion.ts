@@ -2,16 +2,15 @@ import type { Auditor } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
 import { ColonnadeError, estateRegisterMinion, masterSubject, toColonnadeError } from '@colonnade/contracts';
 import type { MasterRecord } from '@colonnade/estate-store';
-import type { JWTPayload } from 'jose';
+import type { KeySet } from '@colonnade/identity';
 import type { Estate } from './estate.ts';
 import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
 import { PROBLEMS } from './http/problem.ts';
-import type { Kms } from './kms.ts';
 import { settleMinion } from './membership/settle.ts';
 import { createRegistrationRate } from './registration-rate.ts';
 import type { Lifecycle } from './routes/lifecycle.ts';
-import { createTokenVerifier } from './verify-master-token.ts';
+import { createTokenVerifier, type MasterClaims } from './verify-master-token.ts';
 
 /** Who registers in the name of nobody: a merger that met a new minion. */
 const REGISTRAR = 'pillar-merger';
@@ -19,7 +18,7 @@ const REGISTRAR = 'pillar-merger';
 /** The bus endpoint by which a merger has a minion registered that it sees for the first time. */
 export function registerMinionRoute(parts: {
   estate: Estate;
-  kms: Pick<Kms, 'jwks'>;
+  keys: KeySet;
   lifecycle: Pick<Lifecycle, 'factsOf'>;
   auditor: Auditor;
   events: Events;
@@ -27,11 +26,11 @@ export function registerMinionRoute(parts: {
   minionsPerMaster: number;
   minionsPerMinute: number;
 }): Route {
-  const { estate, kms, lifecycle, auditor, events, minionsPerMaster: maxOfMaster } = parts;
+  const { estate, keys, lifecycle, auditor, events, minionsPerMaster: maxOfMaster } = parts;
   const rate = createRegistrationRate(parts.minionsPerMinute);
-  const verify = createTokenVerifier(kms);
-  return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }, call) => {
-    const claims = await verify(token, call);
+  const verify = createTokenVerifier(keys);
+  return route(estateRegisterMinion, async ({ token, master: masterId, minion_id: id }) => {
+    const claims = await verify(token);
     const master = await estate.store.getMaster(masterId);
     if (master === undefined) throw new ColonnadeError('unknown_master', 'there is no such master');
     checkClaims(claims, master);
@@ -79,9 +78,9 @@ function failureOf(thrown: unknown): { code: number; reason: string } {
   return { code: PROBLEMS[code].status, reason: code };
 }
 
-function checkClaims(claims: JWTPayload, master: MasterRecord): void {
+function checkClaims(claims: MasterClaims, master: MasterRecord): void {
   const ofMaster = claims.sub === masterSubject(master.id);
-  const listed = claims.jti !== undefined && master.tokenIds.includes(claims.jti);
+  const listed = master.tokenIds.includes(claims.tokenId);
   if (!ofMaster || !listed)
     throw new ColonnadeError('unauthorized', 'the token is not a valid one of this master');
 }

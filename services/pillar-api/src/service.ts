@@ -3,6 +3,7 @@ import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route } from '@colonnade/bus';
 import { type EstateStore, openEstateStore } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
+import { createKeySet } from '@colonnade/identity';
 import {
   createHealth,
   createMetrics,
@@ -15,6 +16,7 @@ import { createAudit, recordSuppressed } from './audit.ts';
 import { createDenialLimit } from './auth/denial-limit.ts';
 import { readOidc } from './auth/read-oidc.ts';
 import { createTokenUse } from './auth/token-use.ts';
+import { createWorkloads } from './auth/workload.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
 import { startSweeping } from './bulk/sweep.ts';
 import { createChanges } from './changes/changes.ts';
@@ -24,6 +26,9 @@ import { createEvents, type Events } from './events.ts';
 import { createApp } from './http/app.ts';
 import { createRates } from './http/rates.ts';
 import { createIdempotency } from './idempotency.ts';
+import { discoveryRoutes } from './identity/discovery.ts';
+import { createTaskIdentities } from './identity/task-identities.ts';
+import { startTaskStates } from './identity/task-states.ts';
 import { createKms } from './kms.ts';
 import { listTouchedRoute } from './list-touched.ts';
 import { settleAll } from './membership/settle.ts';
@@ -51,17 +56,21 @@ export async function createPillarApi(
   const relay = stack.use(createRelay(config, store, bus, events));
   stack.use(startSweeping(store, events));
   const changes = createChanges({ store, pollMs: config.changesPollMs, failed: events.changesFailed });
+  const taskStates = stack.use(startTaskStates({ store, bus, onFault: events.taskStatesFailed }));
   const estate = createEstate(store, () => {
     relay.wake();
+    taskStates.wake();
     changes.wake();
   });
   settleAll(estate, SERVICE.name).then(events.membershipsSettled, events.membershipsFailed);
   const kms = createKms(bus);
+  const keys = createKeySet({ fetchKeys: (call) => kms.jwks(call) });
+  const identities = createTaskIdentities({ store, kms, taskStates, events });
   const lifecycle = createLifecycle(estate, bus, config.deletionHooks);
   const { auditor, watch } = stack.use(openAuditor({ bus, service: SERVICE.name, config, logger, metrics }));
   const { minionsPerMaster, minionsPerMinute } = config;
   const limits = { minionsPerMaster, minionsPerMinute };
-  const register = registerMinionRoute({ estate, kms, lifecycle, auditor, events, ...limits });
+  const register = registerMinionRoute({ estate, keys, lifecycle, auditor, events, ...limits });
   stack.use(await serveBus(bus, [register, listTouchedRoute(store)], events));
   const retention = stack.use(createRetention(config, store, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
@@ -81,12 +90,12 @@ export async function createPillarApi(
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
   const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency, retention };
-  const routes = allRoutes({ ...shared, schemas, lifecycle, requestBudgetMs });
+  const routes = allRoutes({ ...shared, schemas, lifecycle, identities, requestBudgetMs });
   const app = createApp({
-    authenticator: { store, oidc, noteUse: createTokenUse(store) },
+    authenticator: { store, oidc, workloads: createWorkloads(store, keys), noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),
     routes,
-    opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes)],
+    opsRoutes: [...opsRoutes(health, metrics), ...openApiRoutes(routes), ...discoveryRoutes(keys)],
     metricsAnonymous: config.metricsAnonymous,
     denials,
     audit,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ColonnadeError, masterSubject, masterTokenRules, startCall } from '@colonnade/contracts';
+import { ColonnadeError, masterSubject, masterTokenRules } from '@colonnade/contracts';
+import { createKeySet } from '@colonnade/identity';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { createTokenVerifier } from './verify-master-token.ts';
 
@@ -10,7 +11,9 @@ async function setUp() {
   const { publicKey, privateKey } = await generateKeyPair('EdDSA', { crv: 'Ed25519' });
   const { x } = await exportJWK(publicKey);
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x), kid: 'k1', use: 'sig', alg: 'EdDSA' } as const;
-  const verify = createTokenVerifier({ jwks: async () => [jwk] });
+  const verify = createTokenVerifier(
+    createKeySet({ fetchKeys: async () => ({ issuer: 'https://colonnade.example', keys: [jwk] }) }),
+  );
   const good = {
     iss: masterTokenRules.issuer,
     aud: masterTokenRules.audience,
@@ -22,13 +25,13 @@ async function setUp() {
   };
   const sign = (claims: Readonly<Record<string, unknown>> = {}, typ: string = masterTokenRules.typ) =>
     new SignJWT({ ...good, ...claims }).setProtectedHeader({ alg: 'EdDSA', typ, kid: 'k1' }).sign(privateKey);
-  return { good, sign, check: async (token: string) => verify(token, startCall(1000)) };
+  return { good, sign, check: async (token: string) => verify(token) };
 }
 
 test('a token of a master is good under the rules that KMS and merger go by, and no other is', async () => {
   const { good, sign, check } = await setUp();
-  assert.equal((await check(await sign())).jti, 'token-1');
-  assert.equal((await check(await sign({ exp: nowS() - 2 }))).jti, 'token-1');
+  assert.equal((await check(await sign())).tokenId, 'token-1');
+  assert.equal((await check(await sign({ exp: nowS() - 2 }))).tokenId, 'token-1');
   const bad = [
     await sign({}, 'JWT'),
     await sign({ iss: 'other' }),

@@ -1,32 +1,42 @@
-import { type Call, ColonnadeError, masterTokenRules } from '@colonnade/contracts';
-import { createLocalJWKSet, errors, type JWTPayload, jwtVerify } from 'jose';
-import type { Kms } from './kms.ts';
+import { ColonnadeError, masterSubject, masterTokenRules, WORKLOAD_AUDIENCE } from '@colonnade/contracts';
+import { createWorkloadVerifier, type KeySet, looksLikeWorkloadToken } from '@colonnade/identity';
+import { errors, jwtVerify } from 'jose';
+
+/** Of a master's credential: whose it is, and the id that stands among the master's tokens. */
+export type MasterClaims = { sub: string; tokenId: string };
 
 /**
- * Verifies master tokens with the KMS's public keys; asks for them again when a token names a key that is not known.
+ * Verifies what a master comes with: the token an admin made, or the identity it enrolled for. Keys are asked for again
+ * when one is not known.
  * @throws ColonnadeError `unauthorized`, `kms_unavailable`
  */
-export function createTokenVerifier(
-  kms: Pick<Kms, 'jwks'>,
-): (token: string, call: Call) => Promise<JWTPayload> {
-  let keys: ReturnType<typeof createLocalJWKSet> | undefined;
-  const load = async (call: Call) => {
-    keys = createLocalJWKSet({ keys: await kms.jwks(call) });
-    return keys;
-  };
-  return async (token, call) => {
+export function createTokenVerifier(keys: KeySet): (token: string) => Promise<MasterClaims> {
+  const verifyWorkload = createWorkloadVerifier({ keys, audience: WORKLOAD_AUDIENCE });
+  return async (token) => {
+    if (looksLikeWorkloadToken(token)) {
+      const { workload, sid } = await verifyWorkload(token);
+      if (workload.kind !== 'master' || sid === undefined) throw refuse();
+      return { sub: masterSubject(workload.master), tokenId: sid };
+    }
     try {
-      const known = keys ?? (await load(call));
-      const verified = await jwtVerify(token, known, masterTokenRules).catch(async (thrown) => {
-        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-        return jwtVerify(token, await load(call), masterTokenRules);
-      });
-      return verified.payload;
+      const { payload } = await jwtVerify(
+        token,
+        ({ kid }: { kid?: string }) => keyOf(keys, kid),
+        masterTokenRules,
+      );
+      return { sub: String(payload.sub), tokenId: String(payload.jti) };
     } catch (thrown) {
-      if (thrown instanceof errors.JOSEError) {
-        throw new ColonnadeError('unauthorized', 'the token of the master is not valid', { cause: thrown });
-      }
-      throw thrown;
+      throw thrown instanceof errors.JOSEError ? refuse(thrown) : thrown;
     }
   };
+}
+
+async function keyOf(keys: KeySet, kid: string | undefined) {
+  const key = await keys.find(kid);
+  if (key === undefined) throw refuse();
+  return key.publicKey;
+}
+
+function refuse(cause?: unknown): ColonnadeError {
+  return new ColonnadeError('unauthorized', 'the token of the master is not valid', { cause });
 }

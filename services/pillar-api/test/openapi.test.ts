@@ -78,6 +78,7 @@ describe('the document, served', () => {
       if (ifMatch !== undefined) {
         headers['if-match'] = etagOfAnswer(await stack.api.send('GET', fill(ifMatch)));
       }
+      if (example.bearer !== undefined) headers.authorization = `Bearer ${fill(example.bearer)}`;
       const shows = (one: ApiAnswer, field: string) =>
         field.split('.').reduce<unknown>((at, step) => (at as Record<string, unknown>)?.[step], plain(one));
       let answer = await ask(example, headers);

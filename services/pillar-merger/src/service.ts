@@ -10,6 +10,7 @@ import {
 } from '@colonnade/contracts';
 import { type EstateReader, openEstateReader } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
+import { createKeySet } from '@colonnade/identity';
 import {
   createHealth,
   createMetrics,
@@ -24,7 +25,6 @@ import type { MergerConfig } from './config.ts';
 import { createEstateCache, type EstateCache } from './estate-cache.ts';
 import { createEvents, type Events } from './events.ts';
 import { explainMerge } from './explain.ts';
-import { createKeySet } from './jwks.ts';
 import { startMasterWatch } from './master-watch.ts';
 import { mergeOnRecord } from './merge-record.ts';
 import { createRefusals } from './refusals.ts';
@@ -111,7 +111,11 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
 }
 
 function createMergeDeps(config: MergerConfig, bus: Bus, estate: EstateCache): MergeDeps {
-  const keys = createKeySet({ fetchKeys: (call) => bus.request(kmsJwks, {}, call) });
+  const keys = createKeySet({
+    fetchKeys: (call) => bus.request(kmsJwks, {}, call),
+    // No merge shall wait for a read every minute: a new key is read when a token names it.
+    maxAgeMs: 600_000,
+  });
   return {
     estate,
     verifyToken: createTokenVerifier(keys),

@@ -8,8 +8,8 @@ import {
   MASTER_TOKEN_TYP,
   masterSubject,
 } from '@colonnade/contracts';
+import { createKeySet, type Jwks } from '@colonnade/identity';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
-import { createKeySet, type Jwks } from './jwks.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 type Changes = {
@@ -40,7 +40,7 @@ async function createKeys() {
       const { x } = await exportJWK((pairs.get(kid) ?? assert.fail()).publicKey);
       return { kty: 'OKP', crv: 'Ed25519', x: String(x), kid, use: 'sig', alg: 'EdDSA' } as const;
     });
-    return { keys: await Promise.all(jwks) };
+    return { issuer: 'https://colonnade.example', keys: await Promise.all(jwks) };
   };
   const sign = async (changes: Changes = {}): Promise<string> => {
     const { typ = MASTER_TOKEN_TYP, kid = 'k1', iss = IDENTITY_ISSUER, aud = BRIDGE_AUDIENCE } = changes;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { ColonnadeError, masterSubject, masterTokenRules } from '@colonnade/contracts';
+import { ColonnadeError, masterSubject, masterTokenRules, WORKLOAD_AUDIENCE } from '@colonnade/contracts';
+import { createWorkloadVerifier, type KeySet, looksLikeWorkloadToken } from '@colonnade/identity';
 import { errors, jwtVerify } from 'jose';
-import type { KeySet } from './jwks.ts';
 
 /** Checks a master's token. @throws ColonnadeError `unauthorized`, `kms_unavailable` */
 export type VerifyToken = (token: string, master: string) => Promise<{ tokenId: string }>;
@@ -11,12 +11,14 @@ type Verified = { master: string; tokenId: string; expiresAtMs: number; generati
 const MAX_REMEMBERED = 1000;
 
 /**
- * A verifier for the tokens crypto-kms signs for logical masters. A signature is checked once per token and key set;
+ * A verifier for what crypto-kms signs for logical masters: the token an admin made, or the identity a host enrolled for,
+ * whose `sid` stands among the master's tokens in place of a `jti`. A signature is checked once per token and key set;
  * expiry is checked every time, and whether the token was revoked is for the estate to say.
  */
 export function createTokenVerifier(keys: KeySet, now: () => number = Date.now): VerifyToken {
   // By digest: the memory of this process should not be a list of tokens.
   const remembered = new Map<string, Verified>();
+  const verifyWorkload = createWorkloadVerifier({ keys, audience: WORKLOAD_AUDIENCE, nowMs: now });
   return async (token, master) => {
     const digest = createHash('sha256').update(token).digest('base64');
     const known = remembered.get(digest);
@@ -24,7 +26,11 @@ export function createTokenVerifier(keys: KeySet, now: () => number = Date.now):
       known !== undefined &&
       known.generation === keys.generation &&
       now() < known.expiresAtMs + masterTokenRules.clockTolerance * 1000;
-    const verified = isFresh ? known : await verify(token, keys, now());
+    const verified = isFresh
+      ? known
+      : looksLikeWorkloadToken(token)
+        ? await verifyIdentity(verifyWorkload, token, keys)
+        : await verify(token, keys, now());
     if (!isFresh) {
       if (remembered.size >= MAX_REMEMBERED) remembered.clear();
       remembered.set(digest, verified);
@@ -34,6 +40,18 @@ export function createTokenVerifier(keys: KeySet, now: () => number = Date.now):
     }
     return { tokenId: verified.tokenId };
   };
+}
+
+async function verifyIdentity(
+  verifyWorkload: ReturnType<typeof createWorkloadVerifier>,
+  token: string,
+  keys: KeySet,
+): Promise<Verified> {
+  const { workload, sid, expiresAtMs } = await verifyWorkload(token);
+  if (workload.kind !== 'master' || sid === undefined)
+    throw new ColonnadeError('unauthorized', 'the token is of no master');
+  const master = masterSubject(workload.master);
+  return { master, tokenId: sid, expiresAtMs, generation: keys.generation };
 }
 
 async function verify(token: string, keys: KeySet, nowMs: number): Promise<Verified> {
@@ -59,5 +77,5 @@ async function verify(token: string, keys: KeySet, nowMs: number): Promise<Verif
 async function keyFor(keys: KeySet, kid: string | undefined) {
   const key = kid === undefined ? undefined : await keys.find(kid);
   if (key === undefined) throw new ColonnadeError('unauthorized', 'the token is signed with an unknown key');
-  return key;
+  return key.publicKey;
 }

@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
+import { makeAuthority } from '../../../test/support/certificates.ts';
 import { freePort } from '../../../test/support/free-port.ts';
 import { type TempDir, tempDir } from '../../../test/support/temp.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { outcomeOf, rootTarget, startWorld, type TestMaster, type World } from './support.ts';
-
-const openssl = (...args: readonly string[]) => promisify(execFile)('openssl', args);
 
 let dir: TempDir;
 let world: World;
@@ -18,11 +15,11 @@ let port: number;
 
 before(async () => {
   dir = await tempDir('tls');
-  await makeAuthority('ca');
-  await makeAuthority('other');
-  await makeCertificate('localhost');
+  await makeAuthority(dir.path, 'other');
+  const ca = await makeAuthority(dir.path, 'ca');
+  const { certFile, keyFile } = await ca.issue('redis', ['DNS:localhost']);
   port = await freePort();
-  const files = [`tls-cert-file ${at('server.crt')}`, `tls-key-file ${at('server.key')}`];
+  const files = [`tls-cert-file ${certFile}`, `tls-key-file ${keyFile}`];
   const tls = [`tls-port ${port}`, ...files, `tls-ca-cert-file ${at('ca.crt')}`, 'tls-auth-clients no'];
   world = await startWorld({ redisConfig: tls.join('\n') });
   master = await world.addMaster('salt-1');
@@ -35,36 +32,6 @@ after(async () => {
 });
 
 const at = (name: string) => path.join(dir.path, name);
-
-async function makeAuthority(name: string): Promise<void> {
-  const key = [
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    at(`${name}.key`),
-  ];
-  await openssl('req', '-x509', ...key, '-subj', `/CN=${name}`, '-days', '2', '-out', at(`${name}.crt`));
-}
-
-async function makeCertificate(host: string): Promise<void> {
-  const key = [
-    '-newkey',
-    'ec',
-    '-pkeyopt',
-    'ec_paramgen_curve:prime256v1',
-    '-nodes',
-    '-keyout',
-    at('server.key'),
-  ];
-  await openssl('req', ...key, '-subj', `/CN=${host}`, '-out', at('server.csr'));
-  await writeFile(at('server.ext'), `subjectAltName=DNS:${host}\n`);
-  const authority = ['-CA', at('ca.crt'), '-CAkey', at('ca.key'), '-CAcreateserial'];
-  const files = ['-in', at('server.csr'), '-extfile', at('server.ext'), '-out', at('server.crt')];
-  await openssl('x509', '-req', ...authority, ...files, '-days', '2');
-}
 
 const refused: readonly (readonly [what: string, host: string, ca: string | undefined])[] = [
   ['signed by nobody it knows', 'localhost', 'other'],
@@ -97,4 +64,28 @@ test('over TLS, with the CA it was given, a merger answers', async () => {
   const own = list.split('\n').filter((line) => line.includes('user=pillar-merger'));
   assert.equal(own.length, 2);
   for (const line of own) assert.match(line, new RegExp(`laddr=\\S+:${port} `, 'u'));
+});
+
+test('a new certificate of a new authority is taken without a restart', async () => {
+  await copyFile(at('ca.crt'), at('trusted.crt'));
+  const merger = await world.startMerger({
+    REDIS_URL: `rediss://localhost:${port}`,
+    REDIS_CA_FILE: at('trusted.crt'),
+  });
+  await waitFor('ready', async () => (await fetch(`${merger.url}/readyz`)).ok);
+  // A file that is being replaced does not end the client.
+  await rm(at('trusted.crt'));
+  await world.admin.call('CLIENT', 'KILL', 'USER', 'pillar-merger');
+  await waitFor('ready again', async () => (await fetch(`${merger.url}/readyz`)).ok);
+  const authority = await makeAuthority(dir.path, 'next');
+  const { certFile, keyFile } = await authority.issue('redis', ['DNS:localhost']);
+  const files = ['tls-cert-file', certFile, 'tls-key-file', keyFile, 'tls-ca-cert-file', authority.certFile];
+  await world.admin.call('CONFIG', 'SET', ...files);
+  await copyFile(authority.certFile, at('trusted.crt'));
+  await world.admin.call('CLIENT', 'KILL', 'USER', 'pillar-merger');
+  const answered = async () => {
+    const reply = await master.client.ask({ minionId: 'web-1', pillarenv: 'auto' }).catch(() => undefined);
+    return reply?.ok === true;
+  };
+  await waitFor('an answer over the new certificate', answered);
 });

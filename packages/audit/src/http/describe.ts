@@ -54,6 +54,18 @@ export function describeRequest(facts: RouteFacts): Described {
   if (first === 'import')
     return { verb: 'create', objectRef: { resource: 'pillars', subresource: 'import' } };
   if (first === 'export') return { verb: 'get', objectRef: { resource: 'pillars', subresource: 'export' } };
+  // What a workload asks about itself: who it is, the record's user says.
+  if (first === 'identity') {
+    const subresource =
+      segments
+        .slice(1)
+        .filter((one) => !one.startsWith(':'))
+        .join('/') || undefined;
+    return {
+      verb: VERBS[method] ?? 'get',
+      objectRef: { resource: 'identity', name: params.id, subresource },
+    };
+  }
   const objectRef = objectOf(segments, params);
   if (objectRef === undefined) return { verb: method.toLowerCase(), objectRef };
   if (second !== undefined && LISTS.has(second)) return { verb: 'list', objectRef };

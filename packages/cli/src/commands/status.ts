@@ -11,7 +11,7 @@ export const status = defineCommand({
   path: 'status',
   summary: 'show all services, streams and readers, asked over NATS',
   details:
-    'As the NATS user "operator": PING, INFO and STATS of every service, how full each stream is, how far each reader is behind. Exit code 8 when a service does not answer or nobody reads a stream.',
+    'As the NATS user "operator": PING, INFO and STATS of every service, how full each stream is, how far each reader is behind. tls-rotator runs beside a cluster and is not asked: its own /readyz says how it is. Exit code 8 when a service does not answer or nobody reads a stream.',
   examples: [
     ['status', 'everything'],
     ['colonnade status --json | jq .missing', 'for a program'],

@@ -36,7 +36,7 @@ export const OPERATE_STEPS: readonly Step[] = [
   {
     command: 'status',
     args: () => [],
-    shows: /pillar-api +0\.1\.0[\s\S]*AUDIT[\s\S]*AUDIT\/file +\d+/,
+    shows: /audit-sink +0\.1\.0[\s\S]*pillar-api +0\.1\.0[\s\S]*AUDIT[\s\S]*AUDIT\/file +\d+/,
     reads: true,
   },
   {
@@ -69,6 +69,13 @@ export const OPERATE_STEPS: readonly Step[] = [
     args: () => [],
     shows: /anchors that agree +\d+[\s\S]*first fault +none/,
     reads: true,
+  },
+  {
+    command: 'audit dead',
+    args: () => [],
+    shows: /webhook {2}refused_by_webhook {2}HTTP 422 {2}seq 7 {2}poison-1/,
+    reads: true,
+    json: 'lines',
   },
   {
     command: 'audit replay',

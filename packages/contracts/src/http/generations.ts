@@ -13,12 +13,17 @@ export const zGenerationPath = z.strictObject({ id: zTime });
 /** Path of the policies of a minion. */
 export const zPoliciesPath = z.strictObject({ master: zMasterId, id: zMinionId });
 
+/** Name of a folder of `hooks.d`. */
+export const zHookEventName = z
+  .string()
+  .regex(/^[a-z]{1,20}(-[a-z]{1,20}){1,5}$/u, 'is no event that has hooks');
+
 /** `GET /hooks/runs` */
 export const zHookRunsQuery = z.strictObject({
-  event: z.string().min(1).max(64).optional(),
+  event: zHookEventName.optional(),
   limit: zPageLimitText.optional(),
   cursor: zCursor.optional(),
 });
 
 /** Path of the hooks of an event. */
-export const zHookPath = z.strictObject({ event: z.string().min(1).max(64) });
+export const zHookPath = z.strictObject({ event: zHookEventName });

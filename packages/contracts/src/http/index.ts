@@ -5,6 +5,7 @@ export * from './common.ts';
 export * from './explain.ts';
 export * from './generations.ts';
 export * from './history.ts';
+export * from './identity.ts';
 export * from './import.ts';
 export * from './inventories.ts';
 export * from './keys.ts';

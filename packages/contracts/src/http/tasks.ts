@@ -12,6 +12,7 @@ import {
 } from '../names.ts';
 import { zCollectionName } from './collections.ts';
 import { pageOf, zCursor, zPageLimitText, zTime } from './common.ts';
+import { zIdentityToken } from './identity.ts';
 import { zPillarView } from './pillars.ts';
 import { secretField, secretIfMarked } from './secret-fields.ts';
 
@@ -135,6 +136,8 @@ export const zTaskView = z.strictObject({
 export const zTaskDetail = zTaskView.extend({
   pillars: z.array(z.strictObject({ pid: z.string(), name: z.string(), is_secret: z.boolean() })),
 });
+/** As it was made. `identity`: its token; null where the maker's own token makes none (see docs/identities.md). */
+export const zTaskCreated = zTaskDetail.extend({ identity: zIdentityToken.nullable() });
 export const zTaskPage = pageOf(zTaskView);
 
 /** `GET /tasks` */

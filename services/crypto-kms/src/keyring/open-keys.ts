@@ -34,6 +34,12 @@ export async function openKeys(
   return { keys: keyring, keyring };
 }
 
+/** The root keys as they are configured. @throws ColonnadeError `misconfigured` */
+export function rootKeysOf(config: KmsConfig): { root: RootKey | undefined; oldRoot: RootKey | undefined } {
+  const root = rootKeyOf(config);
+  return { root, oldRoot: root === undefined ? undefined : oldRootKeyOf(config) };
+}
+
 function rootKeyOf({ rootKeyFile, rootKeyBase64, oldRootKeyFile }: KmsConfig): RootKey | undefined {
   const names = { what: 'root key', file: 'KMS_ROOT_KEY_FILE', base64: 'KMS_ROOT_KEY_B64' };
   const key = loadKey({ file: rootKeyFile, base64: rootKeyBase64?.reveal() }, names);

@@ -7,6 +7,7 @@ import { type Permission, permissionsOf, type Role } from './permissions.ts';
 import { isRevoked } from './revocations.ts';
 import type { Access } from './scope.ts';
 import type { createTokenUse } from './token-use.ts';
+import { RIGHTS_OF, tokenOf, type WorkloadCredential, type Workloads } from './workload.ts';
 
 type AuthStore = Pick<EstateStore, 'getToken' | 'getBranch' | 'listCollections'>;
 
@@ -15,6 +16,7 @@ export type Authenticator = {
   store: AuthStore;
   /** Undefined: API tokens only. */
   oidc: Oidc | undefined;
+  workloads: Workloads;
   noteUse: ReturnType<typeof createTokenUse>;
 };
 
@@ -33,6 +35,8 @@ export type Principal = {
   permissions: ReadonlySet<Permission>;
   access: Access;
   grant: MakeGrant;
+  /** Of a workload that came with an identity of its own, or for its first one. */
+  workload: WorkloadCredential | undefined;
   /** Who it is now, for what goes on longer than a request. @throws ColonnadeError as `authenticate` */
   renew: () => Promise<Principal>;
 };
@@ -48,19 +52,19 @@ export function hashToken(token: string): string {
 /**
  * Finds who a request comes from. Reads the store every time: a deleted or revoked token is refused from the next
  * request on.
- * @param header the Authorization header
+ * @param headers Authorization, or X-Colonnade-Token
  * @throws ColonnadeError `unauthorized`, of an API token the same for every reason | `unavailable` (the issuer's keys)
  */
 export async function authenticate(
   authenticator: Authenticator,
-  header: string | undefined,
+  headers: Parameters<typeof tokenOf>[0],
   nowMs: number,
 ): Promise<Principal> {
-  const { store, oidc, noteUse } = authenticator;
-  const renew = () => authenticate(authenticator, header, Date.now());
-  if (header === undefined)
-    throw new ColonnadeError('unauthorized', 'send Authorization: Bearer <API token>');
-  const token = /^Bearer +([!-~]+)$/iu.exec(header)?.[1] ?? '';
+  const { store, oidc, workloads, noteUse } = authenticator;
+  const renew = () => authenticate(authenticator, headers, Date.now());
+  const token = tokenOf(headers);
+  const workload = await workloads.authenticate(token, nowMs);
+  if (workload !== undefined) return { ...ofWorkload(store, workload), renew };
   if (oidc !== undefined && looksLikeJwt(token)) {
     return { ...(await ofIssuer(store, oidc, token, nowMs)), renew };
   }
@@ -74,6 +78,7 @@ export async function authenticate(
     sub: record.sub,
     tokenId: record.id,
     rateKey: `token:${record.id}`,
+    workload: undefined,
     renew,
     ...rightsOf(record, store),
     grant: (act, res) => makeGrant({ token, tokenId: record.id, sub: record.sub, act, res }),
@@ -94,10 +99,26 @@ async function ofIssuer(
     sub: identity.sub,
     tokenId: undefined,
     rateKey: `user:${identity.sub}`,
+    workload: undefined,
     ...rightsOf(identity, store),
     grant: async () => {
       const how = 'an admin makes you one with POST /tokens';
       throw new ColonnadeError('forbidden', `this needs an API token of your own, not the issuer's: ${how}`);
+    },
+  };
+}
+
+/** A workload has no role: what it may do here is its own, and its identity makes no grants. */
+function ofWorkload(store: AuthStore, workload: WorkloadCredential): Omit<Principal, 'renew'> {
+  const isFirst = workload.kind === 'enrolment';
+  const sub = isFirst ? 'enrolment' : workload.identity.sub;
+  const permissions = new Set(RIGHTS_OF[isFirst ? 'enrolment' : workload.identity.workload.kind]);
+  return {
+    ...{ sub, workload, permissions, tokenId: undefined, rateKey: `workload:${sub}` },
+    ...{ roles: [], wholeRoles: [] },
+    access: { whole: permissions, scoped: [], checks: { count: 0 }, tree: store },
+    grant: async () => {
+      throw new ColonnadeError('forbidden', 'this needs an API token, not the identity of a workload');
     },
   };
 }

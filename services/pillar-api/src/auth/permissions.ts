@@ -18,7 +18,15 @@ export const PERMISSIONS = [
   'key:write',
   'hook:run',
 ] as const;
-export type Permission = (typeof PERMISSIONS)[number];
+/** What only workloads may, by their own identity; no role has any of these. */
+export const WORKLOAD_PERMISSIONS = [
+  'identity:self',
+  'identity:pillars',
+  'identity:minions',
+  'identity:enrol',
+] as const;
+
+export type Permission = (typeof PERMISSIONS)[number] | (typeof WORKLOAD_PERMISSIONS)[number];
 
 const READ = ['self:read', 'estate:read', 'metrics:read'] as const satisfies readonly Permission[];
 
@@ -43,5 +51,7 @@ export function rolesWith(wanted: Permission): string {
 /** @throws ColonnadeError `forbidden` naming the permission and the roles that have it */
 export function requirePermission(held: ReadonlySet<Permission>, wanted: Permission): void {
   if (held.has(wanted)) return;
-  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (roles: ${rolesWith(wanted)})`);
+  const who = rolesWith(wanted);
+  const how = who === '' ? 'no role has it; an identity of a workload may' : `roles: ${who}`;
+  throw new ColonnadeError('forbidden', `this needs the permission ${wanted} (${how})`);
 }

@@ -15,6 +15,7 @@ function caller(renew: () => Promise<Principal>): Principal {
   const tree = { getBranch: async () => [], listCollections: async () => [] };
   return {
     ...{ sub: 'ann', tokenId: 't', rateKey: 'token:t', renew, grant: async () => '' },
+    workload: undefined,
     ...rightsOf({ roles: ['viewer'], scopedRoles: [] }, tree),
   };
 }

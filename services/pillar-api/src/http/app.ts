@@ -117,7 +117,9 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
     closing = true;
   });
   app.addHook('onSend', async (_request, reply) => {
-    reply.header('cache-control', 'no-store').header('x-content-type-options', 'nosniff');
+    // Public keys are to be kept by who reads them; nothing else is.
+    if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+    reply.header('x-content-type-options', 'nosniff');
     // A kept connection would hold up the end until the client lets go of it.
     if (closing) reply.header('connection', 'close');
   });
@@ -158,7 +160,7 @@ async function identify(options: AppOptions, request: FastifyRequest): Promise<v
   request.call = startCall(options.requestBudgetMs, typeof parent === 'string' ? parent : undefined);
   if (request.routeOptions.config.permission === 'anonymous') return;
   try {
-    request.principal = await authenticate(options.authenticator, request.headers.authorization, Date.now());
+    request.principal = await authenticate(options.authenticator, request.headers, Date.now());
   } catch (thrown) {
     request.denial = fromHttpError(thrown);
   }
@@ -170,6 +172,8 @@ function authorise(request: FastifyRequest): void {
   if (permission === 'anonymous') return;
   if (request.denial !== undefined) throw request.denial;
   if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
+  if (request.principal.workload?.kind === 'enrolment' && permission !== 'identity:enrol')
+    throw new ColonnadeError('unauthorized', 'a one-time token is good for POST /identity/enrol alone');
   if (request.is404) return;
   if (permission === undefined) throw new ColonnadeError('forbidden', 'nobody may use this route');
   const { permissions, access } = request.principal;

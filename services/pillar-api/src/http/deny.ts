@@ -17,12 +17,13 @@ export function limitDenials(
 ): ColonnadeError {
   if (![401, 403].includes(PROBLEMS[error.code].status)) return error;
   const { principal, ip } = request;
-  const source = principal === undefined ? `address:${ip}` : `user:${principal.sub}`;
+  // A one-time token says nothing of who has it until it was used.
+  const isStranger = principal === undefined || principal.workload?.kind === 'enrolment';
+  const source = isStranger ? `address:${ip}` : `user:${principal.sub}`;
   const waitS = denials.count(source);
   if (waitS === undefined) return error;
-  events.denialSuppressed({ kind: principal === undefined ? 'address' : 'user' });
+  events.denialSuppressed({ kind: isStranger ? 'address' : 'user' });
   reply.header('retry-after', String(waitS));
-  const who =
-    principal === undefined ? 'without a valid token from this address' : 'that this user may not make';
+  const who = isStranger ? 'without a valid token from this address' : 'that this user may not make';
   return new ColonnadeError('rate_limited', `too many requests ${who}`, { cause: error });
 }

@@ -21,6 +21,8 @@ export type Example = {
   later?: true;
   /** Sends If-Match with the ETag of this path, which is read first. */
   ifMatch?: string;
+  /** Comes with this token, which was kept, in place of the reader's own. */
+  bearer?: string;
   /** Makes what must not be there yet: If-None-Match: *. */
   ifNoneMatch?: boolean;
   /** Keeps a field of the answer (a path with dots) under a name, for the examples that follow. */

@@ -4,17 +4,20 @@ import type { Changes } from '../changes/changes.ts';
 import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
+import type { TaskIdentities } from '../identity/task-identities.ts';
 import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRuleRoutes } from './collection-rules.ts';
 import { collectionRoutes } from './collections.ts';
+import { enrolmentRoute } from './enrolments.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
 import { generationRoutes } from './generations.ts';
 import { hookRoutes } from './hooks.ts';
+import { identityRoutes } from './identity.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
 import { keyRoutes } from './keys.ts';
@@ -40,6 +43,7 @@ import { revocationRoutes } from './revocations.ts';
 import { scopeRestoreRoute } from './scope-restore.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { taskTokenRoute } from './task-token.ts';
 import { taskRoutes } from './tasks.ts';
 import { templateDefaultsRoutes } from './template-defaults.ts';
 import { templateRoutes } from './templates.ts';
@@ -60,9 +64,10 @@ export function allRoutes(parts: {
   /** For each call of another service that a long request makes, milliseconds. */
   requestBudgetMs: number;
   lifecycle: Lifecycle;
+  identities: TaskIdentities;
 }): readonly Route[] {
   const { estate, kms, bus, idempotency, retention, oidc, rates, changes } = parts;
-  const { requestBudgetMs, schemas, lifecycle } = parts;
+  const { requestBudgetMs, schemas, lifecycle, identities } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -86,9 +91,12 @@ export function allRoutes(parts: {
     ...collectionRuleRoutes(estate),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
+    enrolmentRoute(estate, kms),
+    ...identityRoutes(estate, kms),
     ...templateRoutes(estate, schemas, idempotency),
     ...templateDefaultsRoutes(estate, kms, schemas),
-    ...taskRoutes({ estate, kms, schemas, idempotency }),
+    ...taskRoutes({ estate, kms, schemas, idempotency, identities }),
+    taskTokenRoute(estate, kms),
     ...minionRoutes(estate, lifecycle),
     minionMoveRoute(estate, kms),
     ...inventoryRoutes(estate),

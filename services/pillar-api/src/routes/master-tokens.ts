@@ -37,10 +37,7 @@ function addRoute(estate: Estate, kms: Kms): Route {
       const { master } = await findMaster(estate, params.id);
       checkRoom(master);
       const token = await issueToken(kms, principal, master.id, body?.token_lifetime_s, call);
-      const written = changeTokens(estate, principal, master.id, (latest) => {
-        checkRoom(latest);
-        return [...latest.tokenIds, token.jti];
-      });
+      const written = addMasterToken(estate, principal, master.id, token.jti);
       await revokeQuietly(kms, principal, token.jti, call, written);
       return { status: 201, body: token, location: `/masters/${master.id}/tokens/${token.jti}` };
     },
@@ -78,6 +75,26 @@ async function removeToken(
 ): Promise<void> {
   await revokeToken(kms, principal, jti, call);
   await changeTokens(estate, principal, master, (latest) => latest.tokenIds.filter((id) => id !== jti));
+}
+
+/** The id of a master that may have one token more. @throws ColonnadeError `not_found`, `conflict` */
+export async function findRoomyMaster(estate: Estate, id: string | undefined): Promise<string> {
+  const { master } = await findMaster(estate, id);
+  checkRoom(master);
+  return master.id;
+}
+
+/** Lists a token of a master, which makes it count. @throws ColonnadeError `conflict` */
+export function addMasterToken(
+  estate: Estate,
+  principal: Principal,
+  master: string,
+  tokenId: string,
+): Promise<void> {
+  return changeTokens(estate, principal, master, (latest) => {
+    checkRoom(latest);
+    return [...latest.tokenIds, tokenId];
+  });
 }
 
 async function changeTokens(

@@ -4,6 +4,7 @@ import {
   taskTarget,
   zNothing,
   zTaskCreate,
+  zTaskCreated,
   zTaskDetail,
   zTaskPage,
   zTaskQuery,
@@ -22,17 +23,22 @@ import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { fillPage } from '../http/page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
+import type { TaskIdentities } from '../identity/task-identities.ts';
 import { asDefaultsRace } from '../template-defaults.ts';
 import { viewTask } from '../views.ts';
 import { requireNamePermission } from './pillars.ts';
 
 /** Tasks: made of a template for some minions, with pillars that are theirs as long as the task lives (seed 000). */
 export function taskRoutes(
-  parts: Omit<CreateTaskDeps, 'store'> & { estate: Estate; idempotency: Idempotency },
+  parts: Omit<CreateTaskDeps, 'store'> & {
+    estate: Estate;
+    idempotency: Idempotency;
+    identities: TaskIdentities;
+  },
 ): readonly Route[] {
-  const { estate, idempotency, ...deps } = parts;
+  const { estate, idempotency, identities, ...deps } = parts;
   return [
-    createRoute(estate, deps, idempotency),
+    createRoute(estate, deps, idempotency, identities),
     listRoute(estate),
     getRoute(estate),
     stateRoute(estate),
@@ -42,7 +48,12 @@ export function taskRoutes(
 
 type NamedPillar = { pid: string; name: string; is_secret: boolean };
 
-function createRoute(estate: Estate, deps: Omit<CreateTaskDeps, 'store'>, idempotency: Idempotency): Route {
+function createRoute(
+  estate: Estate,
+  deps: Omit<CreateTaskDeps, 'store'>,
+  idempotency: Idempotency,
+  identities: TaskIdentities,
+): Route {
   return defineRoute({
     method: 'POST',
     url: '/tasks',
@@ -50,7 +61,7 @@ function createRoute(estate: Estate, deps: Omit<CreateTaskDeps, 'store'>, idempo
     scope: 'target',
     idempotency: 'kept',
     body: zTaskCreate,
-    response: zTaskDetail,
+    response: zTaskCreated,
     async handle(input) {
       const { principal, body } = input;
       for (const name of [...body.pillars.map((one) => one.name), ...(body.from_defaults ?? [])]) {
@@ -76,7 +87,9 @@ function createRoute(estate: Estate, deps: Omit<CreateTaskDeps, 'store'>, idempo
           return { view: { ...(await viewMade(estate, principal, made.id, tick)), pillars: made.pillars } };
         },
       );
-      return { status: 201, body: view, etag: view.etag, location: pathOf(view.id), replayed };
+      const identity = await identities.issue(principal, view.id, input.call);
+      const made = { ...view, identity };
+      return { status: 201, body: made, etag: view.etag, location: pathOf(view.id), replayed };
     },
   });
 }
@@ -213,7 +226,7 @@ async function readPillars(estate: Estate, id: string) {
   return (await estate.store.listPillars({ tgtTypes: [tgtType], tgtId, pillarenv }, page)).rows;
 }
 
-async function findTask(
+export async function findTask(
   estate: Estate,
   id: string | undefined,
 ): Promise<{ task: TaskRecord; incarnation: string }> {

@@ -3,6 +3,7 @@ import {
   type Call,
   ColonnadeError,
   deriveGrantKey,
+  type READER_RIGHTS,
   startCall,
   zNothing,
   zPageQuery,
@@ -123,11 +124,14 @@ async function registerReader(
 }
 
 /** crypto-kms knows no scopes: where a token with a scoped role may reveal, this service says. */
-function readerRights(token: Pick<ApiTokenRecord, 'roles' | 'scopedRoles'>): ('reveal' | 'admin')[] {
+function readerRights(
+  token: Pick<ApiTokenRecord, 'roles' | 'scopedRoles'>,
+): (typeof READER_RIGHTS)[number][] {
   const permissions = permissionsOf([...token.roles, ...token.scopedRoles.map(({ role }) => role)]);
   const reveal = permissions.has('secret:reveal') ? (['reveal'] as const) : [];
   const admin = permissions.has('token:write') ? (['admin'] as const) : [];
-  return [...reveal, ...admin];
+  const task = permissions.has('pillar:write') ? (['task'] as const) : [];
+  return [...reveal, ...admin, ...task];
 }
 
 function listRoute(estate: Estate): Route {

@@ -69,9 +69,21 @@ function whereIs({ url, sentinels, caFile }: RedisAddress): RedisOptions {
 
 /** An address is no server name; the certificate is checked against it all the same. */
 function tlsOptions(caFile: string | undefined, host = ''): ConnectionOptions {
-  return {
-    ...(host !== '' && isIP(host) === 0 ? { servername: host } : {}),
-    ...(caFile === undefined ? {} : { ca: readFileSync(caFile) }),
+  return Object.defineProperties(host !== '' && isIP(host) === 0 ? { servername: host } : {}, {
+    ...(caFile === undefined ? {} : { ca: { get: readAnew(caFile), enumerable: true } }),
+  });
+}
+
+/** The client copies the options for each connection, so a new authority needs no restart. A file that is away for a moment would end it. */
+function readAnew(file: string): () => Buffer {
+  let last = readFileSync(file);
+  return () => {
+    try {
+      last = readFileSync(file);
+    } catch {
+      // The one before may still do.
+    }
+    return last;
   };
 }
 

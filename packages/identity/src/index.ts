@@ -1,0 +1,8 @@
+export { createKeySet, type Jwks, type KeySet, type KeySetOptions, type VerifyKey } from './key-set.ts';
+export { createTaskView, type TaskView, type TaskViewOptions } from './task-view.ts';
+export {
+  createWorkloadVerifier,
+  looksLikeWorkloadToken,
+  type VerifyKeys,
+  type WorkloadIdentity,
+} from './verify.ts';

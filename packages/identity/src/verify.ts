@@ -1,0 +1,105 @@
+import {
+  ColonnadeError,
+  LIMITS,
+  WORKLOAD_LIFETIME_S,
+  WORKLOAD_SKEW_S,
+  WORKLOAD_TOKEN_TYP,
+  type Workload,
+  workloadSubject,
+  zWorkloadClaims,
+} from '@colonnade/contracts';
+import { errors, type JWTPayload, jwtVerify } from 'jose';
+import type { VerifyKey } from './key-set.ts';
+
+/** Whose a token is, by its signature. Whether that workload still is one, its state says. */
+export type WorkloadIdentity = {
+  workload: Workload;
+  sub: string;
+  jti: string;
+  /** The enrolment it came of; undefined for a task's. */
+  sid: string | undefined;
+  expiresAtMs: number;
+};
+
+/** Where public keys come from: `KeySet`, or the KMS's own. */
+export type VerifyKeys = {
+  issuer(): Promise<string>;
+  find(kid: string | undefined): Promise<VerifyKey | undefined>;
+};
+
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/u;
+
+/**
+ * A verifier for tokens of workloads (seed 003). Algorithm and key belong together: a key is good only for its own
+ * algorithm, so neither `none` nor a public key taken for a shared secret gets anywhere.
+ * @returns a function that throws ColonnadeError `unauthorized`, or `kms_unavailable` when there are no keys
+ */
+export function createWorkloadVerifier(options: {
+  keys: VerifyKeys;
+  audience: string;
+  nowMs?: () => number;
+}): (token: string) => Promise<WorkloadIdentity> {
+  const { keys, audience, nowMs = Date.now } = options;
+  return async (token) => {
+    if (token.length > LIMITS.workloadTokenChars) throw refuse('is too long');
+    // The library decodes what has padding or blanks in it as well; one token has one text.
+    if (!COMPACT.test(token)) throw refuse('is no token of a workload');
+    try {
+      const issuer = await keys.issuer();
+      const { payload } = await jwtVerify(token, ({ kid, alg }) => keyFor(keys, kid, alg), {
+        ...{ algorithms: ['EdDSA', 'ES256'], typ: WORKLOAD_TOKEN_TYP },
+        ...{ issuer, audience, requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'] },
+        ...{ clockTolerance: WORKLOAD_SKEW_S, currentDate: new Date(nowMs()) },
+      });
+      return identityOf(payload);
+    } catch (thrown) {
+      throw toRefusal(thrown);
+    }
+  };
+}
+
+/** By its form; whether it is one, the verifier says. An API token has no dots. */
+export function looksLikeWorkloadToken(token: string): boolean {
+  return /^[\w-]+\.[\w-]+\.[\w-]*$/u.test(token) && headerTyp(token) === WORKLOAD_TOKEN_TYP;
+}
+
+function headerTyp(token: string): unknown {
+  try {
+    const header: unknown = JSON.parse(
+      Buffer.from(token.split('.', 1)[0] ?? '', 'base64url').toString('utf8'),
+    );
+    return (header as { typ?: unknown } | null)?.typ;
+  } catch {
+    return undefined;
+  }
+}
+
+async function keyFor(keys: VerifyKeys, kid: string | undefined, alg: string | undefined) {
+  const key = kid === undefined ? undefined : await keys.find(kid);
+  if (key === undefined) throw refuse('is signed with an unknown key');
+  if (key.alg !== alg) throw refuse('is signed with another algorithm than its key is for');
+  return key.publicKey;
+}
+
+function identityOf(payload: JWTPayload): WorkloadIdentity {
+  const claims = zWorkloadClaims.safeParse(payload);
+  if (!claims.success) throw refuse('has a wrong or missing claim');
+  const { sub, jti, sid, iat, exp, colonnade: workload } = claims.data;
+  if (sub !== workloadSubject(workload)) throw refuse('has a subject that is not its workload');
+  if (exp - iat > WORKLOAD_LIFETIME_S) throw refuse('lives longer than a token may');
+  return { workload, sub, jti, sid, expiresAtMs: exp * 1000 };
+}
+
+/** Says which rule a token broke, so that an operator can help himself; nothing of the token is repeated. */
+function toRefusal(thrown: unknown): ColonnadeError {
+  if (thrown instanceof ColonnadeError) return thrown;
+  if (thrown instanceof errors.JWTExpired) return refuse('has expired');
+  if (thrown instanceof errors.JWTClaimValidationFailed)
+    return refuse(`has a wrong or missing "${thrown.claim}"`);
+  if (thrown instanceof errors.JOSEError) return refuse('is no token of a workload');
+  return new ColonnadeError('internal', 'the identity could not be checked', { cause: thrown });
+}
+
+function refuse(why: string): ColonnadeError {
+  return new ColonnadeError('unauthorized', `the identity ${why}`);
+}
