@@ -12,6 +12,8 @@ export type Row = {
   floor?: Spread;
   floorIs?: string;
   goal?: Goal;
+  /** Why the goal is out of reach; told where it is not met. */
+  reason?: string;
   note?: string;
 };
 
@@ -37,13 +39,13 @@ export function ratioOf({ ours, floor }: Pick<Row, 'ours' | 'floor'>): number | 
   return floor === undefined || floor.median === 0 ? undefined : ours.median / floor.median;
 }
 
-/** A row with its floor and the goal for their ratio. */
+/** A row with its floor and the goal for their ratio; `called`: in words, before the number. */
 export function against(
   row: Omit<Row, 'goal' | 'floor' | 'floorIs'> & { floor: Spread; floorIs: string },
-  goal: { atMost: number } | { atLeast: number },
+  goal: ({ atMost: number } | { atLeast: number }) & { called?: string },
 ): Row {
   const ratio = ratioOf(row) ?? Number.NaN;
   const met = 'atMost' in goal ? ratio <= goal.atMost : ratio >= goal.atLeast;
-  const text = 'atMost' in goal ? `≤ ${goal.atMost} ×` : `≥ ${goal.atLeast} ×`;
-  return { ...row, goal: { text, met } };
+  const bound = 'atMost' in goal ? `≤ ${goal.atMost} ×` : `≥ ${goal.atLeast} ×`;
+  return { ...row, goal: { text: goal.called === undefined ? bound : `${goal.called}: ${bound}`, met } };
 }

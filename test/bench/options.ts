@@ -10,6 +10,8 @@ ${figures.map(({ name, about }) => `  ${name.padEnd(14)}  ${about}`).join('\n')}
   --repeats N   rounds that count (5); each round runs ours and the floor in turns
   --ms N        of one trial (2000)
   --large       also the sizes that take minutes and gigabytes
+  --markdown    prints the table of the README, without the comparison with the last run
+  --kept        measures nothing: prints what is kept (of the figures named, or all of them)
   --json FILE   where the figures are kept (.colonnade/bench.json); what is there is compared with
 `;
 
@@ -17,7 +19,9 @@ ${figures.map(({ name, about }) => `  ${name.padEnd(14)}  ${about}`).join('\n')}
 export function readBenchOptions(args: readonly string[], known: readonly string[]) {
   const text = { type: 'string' } as const;
   const flag = { type: 'boolean' } as const;
-  const options = { repeats: text, ms: text, large: flag, json: text, help: flag };
+  const options = {
+    ...{ repeats: text, ms: text, large: flag, json: text, help: flag, markdown: flag, kept: flag },
+  };
   let parsed: ReturnType<typeof parseArgs<{ options: typeof options; allowPositionals: true }>>;
   try {
     parsed = parseArgs({ args: [...args], options, strict: true, allowPositionals: true });
@@ -34,6 +38,8 @@ export function readBenchOptions(args: readonly string[], known: readonly string
     large: values.large ?? false,
     file: values.json,
     help: values.help ?? false,
+    markdown: values.markdown ?? false,
+    kept: values.kept ?? false,
   };
 }
 

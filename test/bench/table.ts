@@ -7,45 +7,57 @@ export type Results = { machine: Machine; figures: Readonly<Record<string, reado
 /** A change of more than this is pointed out. */
 const NOTABLE = 0.1;
 
-/** Markdown, as it stands in the README. */
+const HEAD = ['what', 'ours (min–max)', 'beside it (min–max)', 'ratio', 'goal', 'met'];
+
+/** What a person at a terminal looks at: every figure, and how it has changed since the last run. */
 export function renderTable(results: Results, last: Results | undefined): string {
-  const head = ['what', 'ours (min–max)', 'floor (min–max)', 'ratio', 'goal', 'last run'];
-  const lines = Object.entries(results.figures).flatMap(([name, rows]) =>
-    rows.map((row) =>
-      renderRow(
-        row,
-        last?.figures[name]?.find(({ what }) => what === row.what),
-      ),
-    ),
+  const rows = Object.entries(results.figures).flatMap(([name, figure]) =>
+    figure.map((row) => {
+      const before = last?.figures[name]?.find(({ what }) => what === row.what);
+      return [...cellsOf(row), compare(row, before)];
+    }),
   );
-  const notes = Object.values(results.figures)
-    .flat()
-    .filter(({ note }) => note !== undefined)
-    .map(({ what, note }) => `- ${what}: ${note}`);
-  const machine = Object.entries(results.machine).map(([key, value]) => `${key} ${value}`);
+  const all = Object.values(results.figures).flat();
+  return [describe(results.machine), '', ...table([...HEAD, 'last run'], rows), ...notesOf(all)].join('\n');
+}
+
+/** Markdown, as it stands in the README of the repository: the machine, the figures, and why a goal is not met. */
+export function renderMarkdown(results: Results): string {
+  const all = Object.values(results.figures).flat();
   return [
-    machine.join('; '),
-    '',
-    `| ${head.join(' | ')} |`,
-    `| ${head.map(() => '---').join(' | ')} |`,
-    ...lines,
-    ...(notes.length > 0 ? ['', ...notes] : []),
+    ...[`Measured on: ${describe(results.machine)}.`, '', ...table(HEAD, all.map(cellsOf)), ...notesOf(all)],
   ].join('\n');
 }
 
-function renderRow(row: Row, before: Row | undefined): string {
+function table(head: readonly string[], rows: readonly (readonly string[])[]): string[] {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)];
+}
+
+function cellsOf(row: Row): string[] {
   const ratio = ratioOf(row);
-  const floor = row.floor === undefined ? '' : `${spread(row.floor)} ${row.unit} (${row.floorIs})`;
-  const goal = row.goal === undefined ? '' : `${row.goal.text}: ${row.goal.met ? 'met' : '**not met**'}`;
-  const cells = [
+  return [
     row.what,
     `${spread(row.ours)} ${row.unit}`,
-    floor,
+    row.floor === undefined ? '' : `${spread(row.floor)} ${row.unit}: ${row.floorIs}`,
     ratio === undefined ? '' : ratio.toFixed(2),
-    goal,
-    compare(row, before),
+    row.goal?.text ?? '',
+    row.goal === undefined ? '' : row.goal.met ? 'met' : '**not met**',
   ];
-  return `| ${cells.join(' | ')} |`;
+}
+
+function notesOf(rows: readonly Row[]): string[] {
+  const notes = rows.flatMap(({ what, note, goal, reason }) => [
+    ...(note === undefined ? [] : [`- ${what}: ${note}.`]),
+    ...(reason === undefined || goal?.met !== false ? [] : [`- ${what}, why not: ${reason}.`]),
+  ]);
+  return notes.length === 0 ? [] : ['', ...notes];
+}
+
+function describe(machine: Machine): string {
+  return Object.entries(machine)
+    .map(([key, value]) => `${key} ${value}`)
+    .join('; ');
 }
 
 function spread({ min, median, max, runs }: Spread): string {

@@ -1,4 +1,5 @@
 import type { Call, ConsumerDefinition, Endpoint } from '@colonnade/contracts';
+import { jetstream } from '@nats-io/jetstream';
 import type { z } from 'zod';
 import { type BusOptions, openConnection, watchConnection } from './connect.ts';
 import { type ConsumeOptions, type ConsumerState, consume, consumerState } from './consume.ts';
@@ -33,11 +34,12 @@ export type Bus = AsyncDisposable & {
 export async function connectBus(options: BusOptions): Promise<Bus> {
   const connection = await openConnection(options);
   const keys = createAnswerKeys();
+  const stream = jetstream(connection);
   const watch = watchConnection(connection, options.logger);
   return {
     request: (endpoint, message, call) => request(connection, endpoint, message, call, keys),
     serve: (service, routes) => serve(connection, service, routes, keys, options.logger),
-    publishDurable: (message, call) => publishDurable(connection, message, call),
+    publishDurable: (message, call) => publishDurable(stream, message, call),
     provisionStreams: (sizes) => provisionStreams(connection, sizes),
     consume: (consumer, consumeOptions, signal) => consume(connection, consumer, consumeOptions, signal),
     consumerState: (consumer) => consumerState(connection, consumer),

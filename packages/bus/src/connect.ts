@@ -35,6 +35,8 @@ export async function openConnection(options: BusOptions): Promise<NatsConnectio
       pingInterval: 10_000,
       maxPingOut: 2,
       ignoreClusterUpdates: false,
+      // Two stacks taken for each request, only to say where one that fails was asked; our errors have their own.
+      noAsyncTraces: true,
       ...tlsOf(servers, options.caFile),
     });
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import { type Call, ColonnadeError, HEADER_TRACEPARENT, LIMITS, remainingMs } from '@colonnade/contracts';
-import { jetstream, type PubAck } from '@nats-io/jetstream';
-import { headers, type NatsConnection } from '@nats-io/transport-node';
+import type { JetStreamClient, PubAck } from '@nats-io/jetstream';
+import { headers } from '@nats-io/transport-node';
 import { fromNatsError } from './wire-error.ts';
 
 export type DurableMessage = {
@@ -20,7 +20,7 @@ export type DurableMessage = {
  * @throws ColonnadeError `bus_unavailable` (not stored, or not known to be), `too_large`, `duplicate` (the id was used before)
  */
 export async function publishDurable(
-  connection: NatsConnection,
+  stream: JetStreamClient,
   message: DurableMessage,
   call: Call,
 ): Promise<{ seq: number; duplicate: boolean }> {
@@ -32,7 +32,7 @@ export async function publishDurable(
   }
   const head = headers();
   head.set(HEADER_TRACEPARENT, call.traceparent);
-  const ack = await publishOnce(connection, message, head, remainingMs(call));
+  const ack = await publishOnce(stream, message, head, remainingMs(call));
   if (ack.duplicate && message.allowDuplicate !== true) {
     throw new ColonnadeError(
       'duplicate',
@@ -43,7 +43,7 @@ export async function publishDurable(
 }
 
 async function publishOnce(
-  connection: NatsConnection,
+  stream: JetStreamClient,
   message: DurableMessage,
   head: ReturnType<typeof headers>,
   timeout: number,
@@ -51,7 +51,7 @@ async function publishOnce(
   if (timeout < 1)
     throw new ColonnadeError('bus_unavailable', `${message.subject}: the time budget is used up`);
   try {
-    return await jetstream(connection).publish(message.subject, message.payload, {
+    return await stream.publish(message.subject, message.payload, {
       msgID: message.msgId,
       headers: head,
       timeout,

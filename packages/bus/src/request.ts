@@ -29,7 +29,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   call: Call,
   keys: AnswerKeys,
 ): Promise<z.output<Res>> {
-  const payload = encode(endpoint.request, message);
+  const payload = endpoint.wire?.writeRequest(message) ?? encode(endpoint.request, message);
   if (payload.length > LIMITS.natsPayloadBytes) {
     throw new ColonnadeError(
       'too_large',
@@ -54,7 +54,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
     const body = endpoint.sealedAnswer
       ? keys.open(answer.headers?.get(HEADER_REPLY_KEY) ?? '', endpoint.subject, answer.data)
       : answer.data;
-    return decode(endpoint.response, body);
+    return endpoint.wire?.readResponse(body) ?? decode(endpoint.response, body);
   } catch (cause) {
     // Whoever asked has done nothing wrong.
     throw new ColonnadeError('internal', `${endpoint.name} answered with something malformed`, { cause });

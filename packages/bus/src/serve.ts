@@ -107,12 +107,15 @@ async function answer(
   try {
     if (busy >= (service.maxInFlight ?? 1000))
       throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
-    if (endpoint.sealedAnswer) keys.check(replyKeyOf(message));
-    const input = decode(endpoint.request, message.data);
-    const output = encode(endpoint.response, (await handle(input, callOf(message))) as never);
+    const replyKey = endpoint.sealedAnswer ? replyKeyOf(message) : undefined;
+    if (replyKey !== undefined) keys.check(replyKey);
+    const input = endpoint.wire?.readRequest(message.data) ?? decode(endpoint.request, message.data);
+    const result = await handle(input, callOf(message));
+    const output =
+      endpoint.wire?.writeResponse(result as never) ?? encode(endpoint.response, result as never);
     if (output.length > LIMITS.natsPayloadBytes)
       throw new ColonnadeError('too_large', 'the answer is too large for one message');
-    respond(endpoint, message, output, keys);
+    respond(endpoint, message, output, keys, replyKey);
   } catch (thrown) {
     const error = toColonnadeError(thrown);
     code = error.code;
@@ -122,9 +125,15 @@ async function answer(
   service.onHandled?.({ endpoint: endpoint.name, code, durationMs: performance.now() - startedMs });
 }
 
-function respond(endpoint: Endpoint, message: ServiceMsg, output: Uint8Array, keys: AnswerKeys): void {
-  if (!endpoint.sealedAnswer) return void message.respond(output);
-  const sealed = keys.seal(replyKeyOf(message), endpoint.subject, output);
+function respond(
+  endpoint: Endpoint,
+  message: ServiceMsg,
+  output: Uint8Array,
+  keys: AnswerKeys,
+  replyKey: string | undefined,
+): void {
+  if (replyKey === undefined) return void message.respond(output);
+  const sealed = keys.seal(replyKey, endpoint.subject, output);
   const head = headers();
   head.set(HEADER_REPLY_KEY, keys.publicKey);
   message.respond(sealed, { headers: head });

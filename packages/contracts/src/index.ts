@@ -1,6 +1,7 @@
 export * from './audit.ts';
 export * from './audit-sink.ts';
 export * from './bridge.ts';
+export * from './bridge-wire.ts';
 export * from './clip.ts';
 export * from './codec.ts';
 export * from './consumers.ts';

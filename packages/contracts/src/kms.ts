@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { zEnc } from './enc.ts';
 import { batchOf, defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
+import { openForMergerWire } from './kms-open-wire.ts';
 import { zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
 
 const zPillarenv = z.string().min(1).max(1024);
@@ -122,6 +123,7 @@ export const kmsOpenForMerger = defineEndpoint({
     items: batchOf(z.strictObject({ context: zItemContext, enc: zStoredEnc })),
   }),
   response: z.strictObject({ items: z.array(itemResult(zValue)) }),
+  wire: openForMergerWire,
 });
 
 /** HMAC of a SHA-256 under a key only the KMS has: fingerprints of idempotent requests. */

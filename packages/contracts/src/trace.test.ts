@@ -23,3 +23,9 @@ test('time left counts down to zero', () => {
   assert.ok(remainingMs(startCall(1000)) > 900);
   assert.equal(remainingMs(startCall(-5)), 0);
 });
+
+test('no two spans share an id', () => {
+  const made = Array.from({ length: 2000 }, () => childTraceparent());
+  assert.equal(new Set(made.map((one) => one.split('-')[2])).size, made.length);
+  assert.equal(new Set(made.map(traceIdOf)).size, made.length);
+});

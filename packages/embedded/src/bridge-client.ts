@@ -5,13 +5,12 @@ import {
   bridgeReplyKey,
   bridgeRequestKey,
   ColonnadeError,
-  decode,
-  encodeText,
   LIMITS,
-  zBridgeReply,
-  zBridgeRequest,
+  readBridgeReply,
+  writeBridgeRequest,
 } from '@colonnade/contracts';
 import { Redis, type RedisOptions } from 'ioredis';
+import { createReplyReader, type ReplyReader } from './reply-reader.ts';
 
 export type BridgeClientOptions = {
   host: string;
@@ -21,6 +20,8 @@ export type BridgeClientOptions = {
   master: string;
   token: string;
   tls?: RedisOptions['tls'];
+  /** All replies over one connection, for a client that lives long and asks much at once; Salt's workers have one each. */
+  sharedReader?: boolean;
 };
 
 export type AskBridge = (question: {
@@ -43,8 +44,8 @@ export type BridgeClient = AsyncDisposable & {
 const DEFAULT_TTL_MS = 2000;
 
 export function connectBridge(options: BridgeClientOptions): BridgeClient {
-  const { host, port, username, password, master, token, tls } = options;
-  const open = () =>
+  const { host, port, username, password, master, token, tls, sharedReader = false } = options;
+  const open = (enableAutoPipelining = false) =>
     new Redis({
       host,
       port,
@@ -53,11 +54,11 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
       maxRetriesPerRequest: 1,
       enableReadyCheck: false,
       lazyConnect: true,
+      enableAutoPipelining,
       ...(tls === undefined ? {} : { tls }),
     });
-  const commands = quiet(open());
-  const idle: Redis[] = [];
-  const all = new Set<Redis>([commands]);
+  const commands = quiet(open(sharedReader));
+  const reader = sharedReader ? createReplyReader(() => quiet(open())) : createReaders(() => quiet(open()));
 
   const sendRaw = async (payload: string) => {
     const id = await commands
@@ -65,15 +66,11 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
       .catch((thrown: unknown) => Promise.reject(fromRedisError(thrown)));
     return String(id);
   };
-  // BLPOP holds its connection, so each waiting request has one to itself.
   const receive = async (entryId: string, waitMs: number) => {
-    const redis = idle.pop() ?? quiet(open());
-    all.add(redis);
-    const popped = await redis
-      .blpop(bridgeReplyKey(master, entryId), Math.max(waitMs, 1) / 1000)
-      .catch((thrown: unknown) => Promise.reject(fromRedisError(thrown)))
-      .finally(() => idle.push(redis));
-    return popped === null ? undefined : decode(zBridgeReply, popped[1]);
+    const reply = await reader
+      .receive(bridgeReplyKey(master, entryId), Math.max(waitMs, 1))
+      .catch((thrown: unknown) => Promise.reject(fromRedisError(thrown)));
+    return reply === undefined ? undefined : readBridgeReply(reply);
   };
   return {
     sendRaw,
@@ -88,13 +85,31 @@ export function connectBridge(options: BridgeClientOptions): BridgeClient {
         token,
         ttl_ms: ttlMs,
       } as const;
-      const id = await sendRaw(encodeText(zBridgeRequest, request));
+      const id = await sendRaw(writeBridgeRequest(request));
       const reply = await receive(id, ttlMs);
       if (reply === undefined) throw new ColonnadeError('unavailable', `no reply within ${ttlMs} ms`);
       if (reply.id !== id) throw new ColonnadeError('internal', 'a reply to another request');
       return reply;
     },
     async [Symbol.asyncDispose]() {
+      commands.disconnect();
+      reader.close();
+    },
+  };
+}
+
+/** A connection to itself for each reply that is waited for, as Salt's workers have it: BLPOP holds it. */
+function createReaders(open: () => Redis): ReplyReader {
+  const idle: Redis[] = [];
+  const all = new Set<Redis>();
+  return {
+    async receive(key, waitMs) {
+      const redis = idle.pop() ?? open();
+      all.add(redis);
+      const popped = await redis.blpop(key, waitMs / 1000).finally(() => idle.push(redis));
+      return popped?.[1];
+    },
+    close() {
       for (const redis of all) redis.disconnect();
     },
   };

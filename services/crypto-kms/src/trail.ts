@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AuditOutcome, type Auditor, type AuditSpan, pillarRef as pillarRefOf } from '@colonnade/audit';
 import {
   type BusUser,
@@ -41,7 +42,14 @@ export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
         ...(call.auditID === undefined ? {} : { auditID: call.auditID }),
         ...(objectRef === undefined ? {} : { objectRef }),
       }),
-    later: (span, outcome, call) => queue.add(() => span.completeInTheEnd(outcome), call),
+    later(span, outcome, call) {
+      const store = async () => {
+        // Whoever asked need not wait while the record is made.
+        await nextTurn();
+        await span.completeInTheEnd(outcome);
+      };
+      return queue.add(store, call);
+    },
   };
 }
 

@@ -340,12 +340,10 @@ describe('import, export and search', () => {
     ]);
     assert.deepEqual(await search({ since: '2999-01-01T00:00:00.000Z' }), []);
     assert.ok((await search({ until: '2999-01-01T00:00:00.000Z', tgt_type: 'collection' })).length === 1);
-    assertProblem(
-      await sendPlain(world.admin, 'POST', '/pillars/search', { since: 'yesterday' }),
-      422,
-      'unprocessable',
-      'since',
-    );
+    for (const since of ['yesterday', '2024-02-30T00:00:00.000Z', '2024-13-01T00:00:00.000Z']) {
+      const answer = await sendPlain(world.admin, 'POST', '/pillars/search', { since });
+      assertProblem(answer, 422, 'unprocessable', 'since');
+    }
   });
 });
 

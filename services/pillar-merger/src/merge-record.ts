@@ -1,6 +1,6 @@
 import { type Auditor, type AuditRequest, mergeRef } from '@colonnade/audit';
 import type { BridgeErrorCode } from '@colonnade/contracts';
-import type { MergeAnswer, MergeRequest } from './answer-merge.ts';
+import type { MergeRequest } from './answer-merge.ts';
 
 /** Of the pillarenv in a record, characters. */
 export const MAX_PILLARENV_CHARS = 1024;
@@ -15,27 +15,32 @@ export function mergeRequest({ master, minionId }: { master: string; minionId: s
   } satisfies AuditRequest;
 }
 
-/**
- * Runs a merge and puts it on record: counts and names, never a value. The answer is given only when the stream has the
- * record, which all merges that wait at the same moment share (seed 001).
- * @throws ColonnadeError what the merge threw, or `bus_unavailable`: there is no record
- */
-export async function mergeOnRecord(
+/** One merge that is to be put on record. */
+export type MergeRecord = {
+  /**
+   * Stores what is about to be given: counts and names, never a value. All merges that wait at the same moment share one
+   * acknowledgement (seed 001).
+   * @throws ColonnadeError `bus_unavailable`: there is no record, so nothing may be given
+   */
+  store(given: { clock: number; secrets: number }): Promise<void>;
+};
+
+export function beginMergeRecord(
   auditor: Auditor,
   request: Pick<MergeRequest, 'master' | 'minionId' | 'pillarenv'>,
-  run: () => Promise<MergeAnswer>,
-): Promise<MergeAnswer> {
+): MergeRecord {
   const span = auditor.begin(mergeRequest(request));
-  const answer = await run();
-  await span.completeBatched({
-    code: 200,
-    annotations: {
-      'colonnade/pillarenv': request.pillarenv.slice(0, MAX_PILLARENV_CHARS).toWellFormed(),
-      'colonnade/clock': String(answer.clock),
-      'colonnade/secrets': String(answer.secrets),
-    },
-  });
-  return answer;
+  return {
+    store: ({ clock, secrets }) =>
+      span.completeBatched({
+        code: 200,
+        annotations: {
+          'colonnade/pillarenv': request.pillarenv.slice(0, MAX_PILLARENV_CHARS).toWellFormed(),
+          'colonnade/clock': String(clock),
+          'colonnade/secrets': String(secrets),
+        },
+      }),
+  };
 }
 
 /** The status of HTTP that says the same as a code of the bridge. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ColonnadeError, type ErrorCode, LIMITS, startCall } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
 import { mergeScopes } from './merge.ts';
-import { type AskKms, openSecrets } from './open-secrets.ts';
+import { type AskKms, openSecrets, secretsOf } from './open-secrets.ts';
 
 const who = { token: 't', master: 'm1', minionId: 'web-1' };
 const call = () => startCall(1000);
@@ -23,9 +23,9 @@ function pillar(name: string, scope: string, sealed?: string, isSecret = sealed 
   };
 }
 
-function mergedOf(...records: PillarRecord[]) {
+function secretsAmong(...records: PillarRecord[]) {
   const scopes = [...new Set(records.map(({ pillarenv }) => pillarenv))];
-  return mergeScopes(scopes, (scope) => records.filter((r) => r.pillarenv === scope));
+  return secretsOf(mergeScopes(scopes, (scope) => records.filter((r) => r.pillarenv === scope)));
 }
 
 /** A KMS that answers each item with its name. */
@@ -42,7 +42,7 @@ function createKms(
 
 test('only winners are opened: a secret that was overridden stays sealed', async () => {
   const { ask, asked } = createKms();
-  const merged = mergedOf(
+  const secrets = secretsAmong(
     pillar('a', 's1', 'x'),
     pillar('b', 's1', 'x'),
     pillar('c', 's1'),
@@ -50,7 +50,7 @@ test('only winners are opened: a secret that was overridden stays sealed', async
     pillar('b', 's2'),
     pillar('c', 's2', 'z'),
   );
-  const opened = await openSecrets(merged, who, ask, call());
+  const opened = await openSecrets(secrets, who, ask, call());
   assert.deepEqual(asked, [['s2/a', 's2/c']]);
   assert.deepEqual(
     [...opened].map(([{ pid }, value]) => [pid, value]),
@@ -63,14 +63,14 @@ test('only winners are opened: a secret that was overridden stays sealed', async
 
 test('without a secret the KMS is not asked', async () => {
   const { ask, asked } = createKms();
-  assert.equal((await openSecrets(mergedOf(pillar('a', 's1')), who, ask, call())).size, 0);
+  assert.equal((await openSecrets(secretsAmong(pillar('a', 's1')), who, ask, call())).size, 0);
   assert.deepEqual(asked, []);
 });
 
 test('batches stay below both limits of the KMS, in order and whole', async () => {
   const { ask, asked } = createKms();
   const many = Array.from({ length: LIMITS.kmsBatchItems + 3 }, (_, i) => pillar(`k${i}`, 's', 'x'));
-  assert.equal((await openSecrets(mergedOf(...many), who, ask, call())).size, many.length);
+  assert.equal((await openSecrets(secretsAmong(...many), who, ask, call())).size, many.length);
   assert.deepEqual(
     asked.map((batch) => batch.length),
     [LIMITS.kmsBatchItems, 3],
@@ -78,7 +78,7 @@ test('batches stay below both limits of the KMS, in order and whole', async () =
   asked.length = 0;
   const ct = 'A'.repeat(340_000);
   const large = Array.from({ length: 20 }, (_, i) => pillar(`k${i}`, 's', ct));
-  assert.equal((await openSecrets(mergedOf(...large), who, ask, call())).size, 20);
+  assert.equal((await openSecrets(secretsAmong(...large), who, ask, call())).size, 20);
   assert.deepEqual(
     asked.flat(),
     large.map(({ pid }) => pid),
@@ -93,20 +93,20 @@ const codeOf = async (work: Promise<unknown>): Promise<ErrorCode | undefined> =>
   );
 
 test('one item that fails, an answer too short, or a secret that is not sealed fails the whole merge', async () => {
-  const merged = mergedOf(pillar('a', 's', 'x'), pillar('b', 's', 'y'));
+  const secrets = secretsAmong(pillar('a', 's', 'x'), pillar('b', 's', 'y'));
   const failing = (code: ErrorCode) =>
     createKms(([first]) => [first as never, { ok: false, error: { code, message: 'no' } }]).ask;
-  assert.equal(await codeOf(openSecrets(merged, who, failing('decrypt_failed'), call())), 'kms_refused');
-  assert.equal(await codeOf(openSecrets(merged, who, failing('key_not_configured'), call())), 'kms_refused');
-  assert.equal(await codeOf(openSecrets(merged, who, failing('unavailable'), call())), 'kms_unavailable');
+  assert.equal(await codeOf(openSecrets(secrets, who, failing('decrypt_failed'), call())), 'kms_refused');
+  assert.equal(await codeOf(openSecrets(secrets, who, failing('key_not_configured'), call())), 'kms_refused');
+  assert.equal(await codeOf(openSecrets(secrets, who, failing('unavailable'), call())), 'kms_unavailable');
   const short = createKms(([first]) => [first as never]).ask;
-  assert.equal(await codeOf(openSecrets(merged, who, short, call())), 'kms_refused');
-  const notSealed = mergedOf(pillar('a', 's', undefined, true));
+  assert.equal(await codeOf(openSecrets(secrets, who, short, call())), 'kms_refused');
+  const notSealed = secretsAmong(pillar('a', 's', undefined, true));
   assert.equal(await codeOf(openSecrets(notSealed, who, createKms().ask, call())), 'kms_refused');
 });
 
 test('whatever the KMS or the bus throws is one of two codes', async () => {
-  const merged = mergedOf(pillar('a', 's', 'x'));
+  const secrets = secretsAmong(pillar('a', 's', 'x'));
   const throwing =
     (code: ErrorCode): AskKms =>
     async () => {
@@ -114,7 +114,7 @@ test('whatever the KMS or the bus throws is one of two codes', async () => {
     };
   const away: ErrorCode[] = ['unavailable', 'bus_unavailable', 'rate_limited', 'overloaded', 'expired'];
   for (const code of away)
-    assert.equal(await codeOf(openSecrets(merged, who, throwing(code), call())), 'kms_unavailable');
+    assert.equal(await codeOf(openSecrets(secrets, who, throwing(code), call())), 'kms_unavailable');
   const refused: ErrorCode[] = [
     'unauthorized',
     'forbidden',
@@ -124,5 +124,5 @@ test('whatever the KMS or the bus throws is one of two codes', async () => {
     'bad_request',
   ];
   for (const code of refused)
-    assert.equal(await codeOf(openSecrets(merged, who, throwing(code), call())), 'kms_refused');
+    assert.equal(await codeOf(openSecrets(secrets, who, throwing(code), call())), 'kms_refused');
 });

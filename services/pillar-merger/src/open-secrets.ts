@@ -26,20 +26,24 @@ export type OpenFor = { token: string; master: string; minionId: string };
 /** Room for the token and the frame of a request. */
 const FRAME_BYTES = 16 * 1024;
 
+/** The secrets among the winners, and no others: what was overridden stays sealed. */
+export function secretsOf(merged: Merged): readonly PillarRecord[] {
+  return [...merged.values()].map(({ winner }) => winner).filter((winner) => winner.isSecret);
+}
+
 /**
- * Opens the secrets among the winners, and no others: what was overridden stays sealed.
- * @returns by record; empty, without asking anyone, when there is no secret
+ * Opens secrets.
+ * @returns by record; empty, without asking anyone, when there is none
  * @throws ColonnadeError `kms_unavailable` or `kms_refused`: one value that cannot be opened fails the whole merge
  */
 export async function openSecrets(
-  merged: Merged,
+  secrets: readonly PillarRecord[],
   who: OpenFor,
   ask: AskKms,
   call: Call,
 ): Promise<ReadonlyMap<PillarRecord, Value>> {
-  const sealed = [...merged.values()].map(({ winner }) => winner).filter((winner) => winner.isSecret);
   const opened = new Map<PillarRecord, Value>();
-  const batches = splitBatches(sealed.map((record) => ({ record, item: itemOf(record) })));
+  const batches = splitBatches(secrets.map((record) => ({ record, item: itemOf(record) })));
   await Promise.all(
     batches.map(async (batch) => {
       const values = await openBatch(
@@ -88,7 +92,16 @@ function kmsError(error: ColonnadeError): ColonnadeError {
   return new ColonnadeError(code, `crypto-kms does not open the secrets: ${error.code}`, { cause: error });
 }
 
+/** Stored records do not change, so each is one item, which the bus writes out once. */
+const known = new WeakMap<PillarRecord, OpenItem>();
+
 function itemOf(record: PillarRecord): OpenItem {
+  const item = known.get(record) ?? makeItem(record);
+  known.set(record, item);
+  return item;
+}
+
+function makeItem(record: PillarRecord): OpenItem {
   if (!hasEncMarker(record.value)) {
     throw new ColonnadeError('kms_refused', 'a secret is not stored in its sealed form');
   }

@@ -26,7 +26,7 @@ import { createEstateCache, type EstateCache } from './estate-cache.ts';
 import { createEvents, type Events } from './events.ts';
 import { explainMerge } from './explain.ts';
 import { startMasterWatch } from './master-watch.ts';
-import { mergeOnRecord } from './merge-record.ts';
+import { beginMergeRecord } from './merge-record.ts';
 import { createRefusals } from './refusals.ts';
 import { registerMinion } from './register-minion.ts';
 import { createTokenVerifier } from './verify-token.ts';
@@ -90,9 +90,9 @@ type BridgeParts = {
 };
 
 function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
-  const { bus, auditor, reader, estate, events, work } = parts;
+  const { auditor, reader, events, work } = parts;
   const refusals = work.use(createRefusals({ auditor, onFault: events.recordFailed }));
-  const mergeDeps = createMergeDeps(config, bus, estate);
+  const mergeDeps = createMergeDeps(config, parts);
   const { redisUrl: url, redisUser: user, redisCaFile: caFile } = config;
   const sentinels = config.redisSentinels && { hosts: config.redisSentinels, name: config.redisSentinelName };
   return createBridge({
@@ -101,7 +101,7 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
     claimIdleMs: config.claimIdleMs,
     backlogMs: config.backlogMs,
     listMasters: async () => (await reader.listMasters()).map(({ id }) => id),
-    answer: (request, call) => mergeOnRecord(auditor, request, () => answerMerge(request, mergeDeps, call)),
+    answer: (request, call) => answerMerge(request, mergeDeps, call),
     async recordRefusal(refusal) {
       events.mergeRefused(refusal.code);
       await refusals.record(refusal);
@@ -110,7 +110,7 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
   });
 }
 
-function createMergeDeps(config: MergerConfig, bus: Bus, estate: EstateCache): MergeDeps {
+function createMergeDeps(config: MergerConfig, { bus, auditor, estate }: BridgeParts): MergeDeps {
   const keys = createKeySet({
     fetchKeys: (call) => bus.request(kmsJwks, {}, call),
     // No merge shall wait for a read every minute: a new key is read when a token names it.
@@ -123,6 +123,7 @@ function createMergeDeps(config: MergerConfig, bus: Bus, estate: EstateCache): M
     registerMinion: (request, call) =>
       registerMinion(request, (message, c) => bus.request(estateRegisterMinion, message, c), call),
     policy: config.pillarenvPolicy,
+    beginRecord: (request) => beginMergeRecord(auditor, request),
   };
 }
 

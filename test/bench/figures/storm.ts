@@ -71,7 +71,7 @@ async function storms(mergers: number, { repeats, report }: BenchOptions): Promi
         floorIs: 'as many asks of the least pair of processes, 250 at once',
         note: 'all answered, each with its own pillar',
       },
-      { atMost: 1 / 0.6 },
+      { atMost: 1.67 },
     ),
     {
       ...{ what: `${what}: memory afterwards`, unit: 'MiB', better: 'lower', ours: after },

@@ -6,7 +6,7 @@ import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect } from '@nats-io/transport-node';
 import { natsForTests } from '../../support/servers.ts';
 import { tempDir } from '../../support/temp.ts';
-import { against, type Figure, type Row } from '../figure.ts';
+import type { Figure, Row } from '../figure.ts';
 import { drive, interleave } from '../measure.ts';
 import { startBenchStack } from '../parts/bench-stack.ts';
 
@@ -30,18 +30,10 @@ export const writes: Figure = {
         ours: () => drive({ concurrency, ms: trialMs }, create),
         floor: () => drive({ concurrency, ms: trialMs }, floor.write),
       });
-      const ours = { unit: '/s', better: 'higher', ours: found.ours.perSecond } as const;
-      rows.push(
-        against(
-          {
-            ...ours,
-            what: `writes over HTTP, ${concurrency} at once`,
-            floor: found.floor.perSecond,
-            floorIs: FLOOR_IS,
-          },
-          { atLeast: 0 },
-        ),
-      );
+      rows.push({
+        ...{ what: `writes over HTTP, ${concurrency} at once`, unit: '/s', better: 'higher' },
+        ...{ ours: found.ours.perSecond, floor: found.floor.perSecond, floorIs: FLOOR_IS },
+      });
     }
     return rows;
   },

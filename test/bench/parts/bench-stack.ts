@@ -22,9 +22,12 @@ export type BenchStack = AsyncDisposable & {
   place: string;
   storeDir: string;
   stack: Stack;
+  /** The store is a program that stands in for MongoDB. */
+  isSubstitute: boolean;
   api: ApiClient;
   addMaster(id: string): Promise<MasterCredentials>;
-  connect(credentials: MasterCredentials): BridgeClient;
+  /** @param sharedReader all replies over one connection */
+  connect(credentials: MasterCredentials, sharedReader?: boolean): BridgeClient;
 };
 
 /** A whole Colonnade as it is shipped: records and events are synced before they are acknowledged. */
@@ -46,15 +49,16 @@ export async function startBenchStack(store: BenchStore, mergers = 1): Promise<B
       place: env.STORE_URL ?? `sqlite://${stack.storePath}`,
       storeDir: path.dirname(mongo?.server?.logFile ?? stack.storePath),
       stack,
+      isSubstitute: mongo?.isSubstitute ?? false,
       api,
       async addMaster(id) {
         const credentials = await registerMaster(api, id, []);
         await admitMaster(stack.redis, credentials);
         return credentials;
       },
-      connect({ redisUser: username, redisPassword: password, master, token }) {
+      connect({ redisUser: username, redisPassword: password, master, token }, sharedReader = false) {
         const { host, port } = stack.redis;
-        return started.use(connectBridge({ host, port, username, password, master, token }));
+        return started.use(connectBridge({ host, port, username, password, master, token, sharedReader }));
       },
       [Symbol.asyncDispose]: () => started.disposeAsync(),
     };

@@ -13,13 +13,19 @@ export function openFilled(place: string): Promise<EstateStore> {
   return openEstateStore(parsePlace(place));
 }
 
-/** Gives a master's estate the pillars from one number to another, with the minions they belong to. */
+/**
+ * Gives a master's estate the pillars from one number to another, with the minions they belong to.
+ * @param report told of every tenth of them: a store that is slow is not one that hangs
+ */
 export async function fillPillars(
   store: EstateStore,
   master: string,
   from: number,
   to: number,
+  report: (text: string) => void = () => {},
 ): Promise<void> {
+  const step = Math.max(BATCH, (to - from) / 10);
+  let told = from + step;
   for (let minion = Math.ceil(from / PILLARS_PER_MINION); minion * PILLARS_PER_MINION < to; minion += BATCH) {
     const end = Math.min(minion + BATCH, Math.ceil(to / PILLARS_PER_MINION));
     const ids = Array.from({ length: end - minion }, (_, i) => filledMinion(minion + i));
@@ -34,6 +40,9 @@ export async function fillPillars(
       store,
       numbers.map((n) => createPillar(master, n)),
     );
+    if (at + BATCH < told) continue;
+    told += step;
+    report(`${Math.min(at + BATCH, to)} of ${to} pillars are written`);
   }
 }
 

@@ -16,6 +16,10 @@ export type OpenBao = AsyncDisposable & {
   seal(texts: readonly string[]): Promise<string[]>;
   /** Decrypts one batch under one key. */
   open(sealed: readonly string[]): Promise<string[]>;
+  url: string;
+  token: string;
+  /** Posts to a path of its API, below `/v1/`. */
+  call(where: string, body: unknown): Promise<Record<string, unknown>>;
 };
 
 /** An OpenBao in development mode, in memory and unsealed, with the transit engine: what it can do at most. */
@@ -55,7 +59,7 @@ export async function startOpenBao(): Promise<OpenBao> {
       return batch_results.map((one) => one[to] ?? '');
     };
     return {
-      version: PACKAGE,
+      ...{ version: PACKAGE, url: `http://${address}`, token, call },
       seal: (texts) => batch('encrypt', 'plaintext', 'ciphertext', texts),
       open: (sealed) => batch('decrypt', 'ciphertext', 'plaintext', sealed),
       [Symbol.asyncDispose]: () => started.disposeAsync(),

@@ -12,8 +12,8 @@ import salt.config
 import salt.pillar
 
 
-def compile_once(opts, entry, minion):
-    pillar = salt.pillar.Pillar(dict(opts, ext_pillar=[entry]), {"id": minion}, minion, "base")
+def compile_once(opts, entries, minion):
+    pillar = salt.pillar.Pillar(dict(opts, ext_pillar=entries), {"id": minion}, minion, "base")
     started = time.perf_counter()
     data, errors = pillar.ext_pillar({}, errors=[])
     return (time.perf_counter() - started) * 1000, data, errors
@@ -28,8 +28,8 @@ def main():
     times = {name: [] for name in order["entries"]}
     failed = {}
     for _ in range(order["rounds"] + 1):
-        for name, entry in order["entries"].items():
-            took, data, errors = compile_once(opts, entry, order["minion"])
+        for name, entries in order["entries"].items():
+            took, data, errors = compile_once(opts, entries, order["minion"])
             if errors or len(data) < order["least"]:
                 failed[name] = str(errors or list(data))[:300]
             times[name].append(took)

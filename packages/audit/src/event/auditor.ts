@@ -74,6 +74,9 @@ export type AuditorOptions = {
 };
 
 const PUBLISH_BUDGET_MS = 2000;
+const PATIENT_LINGER_MS = 25;
+/** As many as a service has on their way at once (crypto-kms' record queue), so that none waits for its own. */
+const PATIENT_ENOUGH = 32;
 const EVERYTHING: PolicyEvaluator = {
   evaluate: () => ({ level: 'Metadata', omitStages: [], omitManagedFields: false }),
 };
@@ -106,7 +109,11 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
     watch.storedInBatch({ count: batch.count, ms: performance.now() - startMs });
   };
   const batcher = createBatcher({ send: (batch) => publishBatch(batch) });
-  const patient = createBatcher({ send: (batch) => sendUntilStored({ publishBatch }, batch) });
+  // Nobody waits for these, and each message costs a write to disk on the server and again in the log.
+  const patient = createBatcher({
+    send: (batch) => sendUntilStored({ publishBatch }, batch),
+    ...{ lingerMs: PATIENT_LINGER_MS, enough: PATIENT_ENOUGH },
+  });
   return {
     begin: (request) => createSpan(request, decide(policy, request), { publish, batcher, patient, watch }),
     publishBatch,

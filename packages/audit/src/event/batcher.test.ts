@@ -44,6 +44,22 @@ describe('records sent together', () => {
     assert.notEqual(sent[0]?.batch.msgId, sent[1]?.batch.msgId);
   });
 
+  test('where nobody waits, the first waits for others, until they are enough or the time is over', async () => {
+    const { sent, send, idsOf } = holding();
+    const batcher = createBatcher({ send, lingerMs: 60_000, enough: 3 });
+    const enough = ['a', 'b', 'c'].map((id) => batcher.add(eventOf(id)));
+    assert.deepEqual([sent.length, idsOf(0)], [1, ['a', 'b', 'c']]);
+    sent[0]?.done.resolve();
+    await Promise.all(enough);
+    const short = createBatcher({ send, lingerMs: 1, enough: 3 });
+    const late = ['d', 'e'].map((id) => short.add(eventOf(id)));
+    assert.equal(sent.length, 1);
+    while (sent.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+    assert.deepEqual(idsOf(1), ['d', 'e']);
+    sent[1]?.done.resolve();
+    await Promise.all(late);
+  });
+
   test('a batch that fails fails for those in it, and for nobody else', async () => {
     const { sent, send } = holding();
     const batcher = createBatcher({ send, maxInFlight: 1 });

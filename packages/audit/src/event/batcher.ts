@@ -15,6 +15,12 @@ export type BatcherOptions = {
   maxBytes?: number;
   /** Batches on their way at once. */
   maxInFlight?: number;
+  /**
+   * Where nobody waits: how long the first of a batch waits for others, milliseconds, and how many are enough to leave
+   * sooner. 0: a record never waits for a timer.
+   */
+  lingerMs?: number;
+  enough?: number;
 };
 
 type Waiting = { event: Uint8Array; resolve: () => void; reject: (thrown: unknown) => void };
@@ -25,13 +31,15 @@ const COMMA = Buffer.from(',');
 
 /**
  * Commits in groups: a record that finds the line free leaves at once and alone; those that come while others are on
- * their way leave together as one EventList, with one acknowledgement. So nothing waits for a timer, and under load
+ * their way leave together as one EventList, with one acknowledgement. So nobody waits for a timer, and under load
  * the stream writes once for hundreds of records.
  */
 export function createBatcher(options: BatcherOptions): Batcher {
   const { send, maxRecords = 500, maxBytes = LIMITS.natsPayloadBytes, maxInFlight = 2 } = options;
+  const { lingerMs = 0, enough = maxRecords } = options;
   let queue: Waiting[] = [];
   let inFlight = 0;
+  let timer: NodeJS.Timeout | undefined;
 
   const dispatch = async () => {
     const batch = takeBatch(queue, maxRecords, maxBytes - HEAD.length - TAIL.length);
@@ -45,15 +53,28 @@ export function createBatcher(options: BatcherOptions): Batcher {
       for (const { reject } of batch) reject(thrown);
     } finally {
       inFlight -= 1;
-      if (queue.length > 0) void dispatch();
+      if (queue.length > 0) leave();
     }
+  };
+  const leave = (): void => {
+    if (inFlight >= maxInFlight) return;
+    if (lingerMs > 0 && queue.length < enough) {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        if (queue.length > 0 && inFlight < maxInFlight) void dispatch();
+      }, lingerMs);
+      return;
+    }
+    clearTimeout(timer);
+    timer = undefined;
+    void dispatch();
   };
 
   return {
     add(event) {
       const { promise, resolve, reject } = Promise.withResolvers<void>();
       queue.push({ event, resolve, reject });
-      if (inFlight < maxInFlight) void dispatch();
+      leave();
       return promise;
     },
   };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { AUDIT_TRUNCATED, decodeAuditMessage, LIMITS } from '@colonnade/contracts';
+import { AUDIT_TRUNCATED, decodeAuditMessage, encode, LIMITS, zAuditEvent } from '@colonnade/contracts';
 import fc from 'fast-check';
 import { buildEvent, encodeEvent, MAX_EVENT_BYTES } from './build-event.ts';
 import type { AuditOutcome, AuditRequest } from './request.ts';
@@ -49,6 +49,28 @@ describe('an event', () => {
       }),
       { numRuns: 60 },
     );
+  });
+
+  test('without bodies is written as its schema writes it', () => {
+    fc.assert(
+      fc.property(
+        anyRequest,
+        anyOutcome,
+        fc.boolean(),
+        (request, { requestObject: _, ...outcome }, hasEnded) => {
+          const event = buildEvent(request, { ...facts, outcome: hasEnded ? outcome : undefined });
+          assert.deepEqual(Buffer.from(encodeEvent(event)), Buffer.from(encode(zAuditEvent, event)));
+        },
+      ),
+      { numRuns: 60 },
+    );
+    const bare = buildEvent(
+      { verb: 'get', requestURI: '/', user: { username: 'a', groups: [] } },
+      {
+        ...{ ...facts, outcome: { code: 200, annotations: { 10: 'a', 9: 'b', __proto__: 'c' } } },
+      },
+    );
+    assert.deepEqual(Buffer.from(encodeEvent(bare)), Buffer.from(encode(zAuditEvent, bare)));
   });
 
   test('without its bodies stays far below what a message carries', () => {

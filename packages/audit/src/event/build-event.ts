@@ -11,6 +11,7 @@ import {
   type ObjectRef,
   zAuditEvent,
 } from '@colonnade/contracts';
+import { canonicalText } from '@colonnade/value';
 import { type AuditLevel, isAtLeast } from '../policy/types.ts';
 import { microTime } from './micro-time.ts';
 import type { AuditOutcome, AuditRequest } from './request.ts';
@@ -62,10 +63,45 @@ export function buildEvent(request: AuditRequest, facts: EventFacts): AuditEvent
  * @param maxBytes what a message carries
  */
 export function encodeEvent(event: AuditEvent, maxBytes = MAX_EVENT_BYTES): Uint8Array {
-  const whole = encode(zAuditEvent, event);
+  const hasBody = event.requestObject !== undefined || event.responseObject !== undefined;
+  const whole = hasBody ? encode(zAuditEvent, event) : Buffer.from(textOf(event));
   if (whole.length <= maxBytes) return whole;
   const { requestObject: _request, responseObject: _response, ...rest } = event;
   return encode(zAuditEvent, { ...rest, annotations: { ...event.annotations, [AUDIT_TRUNCATED]: 'true' } });
+}
+
+/**
+ * The canonical text of an event without bodies, as the schema's encoder writes it, for a fraction of the time: a merge
+ * makes two. Its texts are well formed (clipText) and its one number is an integer; of those JSON.stringify and the
+ * canonical form agree.
+ */
+function textOf({ annotations, objectRef, responseStatus, user, ...event }: AuditEvent): string {
+  const rest = JSON.stringify({
+    apiVersion: event.apiVersion,
+    auditID: event.auditID,
+    kind: event.kind,
+    level: event.level,
+    objectRef: objectRef && inOrder(objectRef, REF_FIELDS),
+    requestReceivedTimestamp: event.requestReceivedTimestamp,
+    requestURI: event.requestURI,
+    responseStatus: responseStatus && inOrder(responseStatus, STATUS_FIELDS),
+    sourceIPs: event.sourceIPs,
+    stage: event.stage,
+    stageTimestamp: event.stageTimestamp,
+    user: { groups: user.groups, username: user.username },
+    userAgent: event.userAgent,
+    verb: event.verb,
+  });
+  return annotations === undefined ? rest : `{"annotations":${canonicalText(annotations)},${rest.slice(1)}`;
+}
+
+const REF_FIELDS = ['apiGroup', 'apiVersion', 'name', 'namespace', 'resource', 'subresource', 'uid'] as const;
+const STATUS_FIELDS = ['code', 'message', 'reason', 'status'] as const;
+
+function inOrder<K extends string>(from: { readonly [key in K]?: unknown }, keys: readonly K[]): object {
+  const to: { [key in K]?: unknown } = {};
+  for (const key of keys) to[key] = from[key];
+  return to;
 }
 
 function statusOf({ code, reason, message }: AuditOutcome): NonNullable<AuditEvent['responseStatus']> {

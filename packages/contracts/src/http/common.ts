@@ -21,10 +21,16 @@ export const zProblem = z.strictObject({
 });
 export type Problem = z.infer<typeof zProblem>;
 
-/** RFC 3339 in UTC with milliseconds. */
+/** RFC 3339 in UTC with milliseconds. A day that no month has is taken for none, not for one of the next month. */
 export const zTime = z
   .string()
-  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u, 'must be an RFC 3339 time in UTC');
+  .regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u, 'must be an RFC 3339 time in UTC')
+  .refine((text) => isTime(text), 'there is no such time');
+
+function isTime(text: string): boolean {
+  const ms = Date.parse(text);
+  return !Number.isNaN(ms) && new Date(ms).toISOString() === text;
+}
 
 /** Where the next page begins; opaque to clients. */
 export const zCursor = z.string().min(1, 'cursor is empty').max(1024, 'cursor is too long');

@@ -34,7 +34,7 @@ export type CopyMark = { _id: 'copy'; started_at: Date };
 export type HistoryDocument = { _id: 'history'; floor: Long; floor_at: Date };
 
 /** A session in which some process writes; see `unblock.ts`. */
-export type WriterDocument = { _id: UUID; seen_at: Date };
+export type WriterDocument = { _id: UUID; seen_at: Date; held_until?: Date };
 
 export type Tables = {
   /** The name the seed gives it; all others carry ours, since another program may live in the same database. */

@@ -168,7 +168,7 @@ function createImporting(connection: Connection, { run }: WriteQueue): ImportWri
     stageImport: (id, changes) => connection.use(() => stageImport(connection, id, changes)),
     async applyImport(id, { events, ...rest }) {
       const packed = { ...rest, events: events.map((event) => ({ ...event, data: packText(event.data) })) };
-      const clock = await run((group) => applyImport(group, id, packed));
+      const clock = await run((group) => applyImport(group, id, packed), { long: true });
       // Applied it is; what is left of it is swept when it cannot be dropped now.
       await connection.use(() => dropImport(connection, id)).catch(() => undefined);
       return { clock };

@@ -48,17 +48,19 @@ const TRIM_EVERY = 256;
  * Runs one attempt at a transaction and commits it. The clock is read first and written last: whoever else wrote in
  * between makes it fail, so transactions follow each other as the ticks do, and the one document all of them write is
  * held for the shortest time.
+ * @param options `claim`: the clock is written first too, so that it is the others who wait
  * @throws what the driver or `run` throws; nothing is written then. ColonnadeError `unavailable` when it is not known
  */
 export async function runTransaction<T>(
   connection: Connection,
   session: ClientSession,
-  options: { changeTicksKept: number; deadlineMs: number },
+  options: { changeTicksKept: number; deadlineMs: number; claim?: boolean },
   run: (group: Group) => Promise<T>,
 ): Promise<T> {
   session.startTransaction(TRANSACTION);
   try {
     const group = await openGroup(connection, session);
+    if (options.claim === true) await claimClock(group);
     const result = await run(group);
     await flush(group);
     await advanceClock(group, options.changeTicksKept);
@@ -68,6 +70,12 @@ export async function runTransaction<T>(
     // The driver knows whether there is something left to abort; that it cannot be reached changes nothing.
     if (session.inTransaction()) await session.abortTransaction().catch(() => undefined);
   }
+}
+
+/** From now on it is other writers whose transactions fail and begin again. */
+async function claimClock({ tables, within, clock }: Group): Promise<void> {
+  const next = { $set: { tick: Long.fromNumber(clock.tick + 1) } };
+  await tables.meta.updateOne({ _id: 'clock' }, next, within);
 }
 
 /** Reads in one moment of the estate; the commit proves that what was read is there to stay. */

@@ -10,13 +10,23 @@ import { createWriterEntry } from './unblock.ts';
 export type WriteJob<T> = (group: Group) => Promise<T>;
 
 export type WriteQueue = {
-  /** Resolves after the commit. @throws ColonnadeError, the job's own or `unavailable` | `overloaded` */
-  run<T>(job: WriteJob<T>): Promise<T>;
+  /**
+   * Resolves after the commit.
+   * @param options `long`: it takes seconds. It has a transaction of its own, and when others write meanwhile, it is tried
+   *   again in such a way that they wait for it
+   * @throws ColonnadeError, the job's own or `unavailable` | `overloaded`
+   */
+  run<T>(job: WriteJob<T>, options?: { long: boolean }): Promise<T>;
   /** Lets what was asked finish. */
   close(): Promise<void>;
 };
 
-type Waiting = { job: WriteJob<unknown>; resolve: (answer: never) => void; reject: (error: unknown) => void };
+type Waiting = {
+  job: WriteJob<unknown>;
+  long: boolean;
+  resolve: (answer: never) => void;
+  reject: (error: unknown) => void;
+};
 
 /** Jobs that wait at most; more are refused as `overloaded`, so that memory stays bounded. */
 const MAX_WAITING = 4096;
@@ -25,6 +35,8 @@ const GROUP_JOBS = 64;
 const GROUP_MS = 50;
 /** Conflicts without a break for this long: another writer may have died within its transaction. */
 const STUCK_MS = 1000;
+/** A long job is not begun again after this. */
+const LONG_MS = 180_000;
 
 /**
  * Writes of one process, one transaction after the other: all of them write the clock, so at once they would only
@@ -43,29 +55,33 @@ export function createWriteQueue(
   const commitGroup = (jobs: readonly Waiting[]): Promise<unknown[]> =>
     connection.use(async () => {
       await entry.renew();
-      const deadlineMs = performance.now() + options.writeTimeoutMs;
-      return await retry(deadlineMs, entry.unblock, () =>
-        runTransaction(connection, session, { ...options, deadlineMs }, (group) =>
-          jobs.length === 1 ? runAlone(connection, group, jobs) : runJobs(group, jobs),
+      const long = jobs[0]?.long === true;
+      await using _held = long ? await entry.hold() : undefined;
+      const deadlineMs = performance.now() + (long ? LONG_MS : options.writeTimeoutMs);
+      return await retry({ deadlineMs, long }, entry.unblock, (attempt) =>
+        runTransaction(
+          connection,
+          session,
+          { ...options, deadlineMs, claim: long && attempt > 0 },
+          (group) => (jobs.length === 1 ? runAlone(connection, group, jobs) : runJobs(group, jobs)),
         ),
       );
     });
 
   const pump = async () => {
     while (waiting.length > 0) {
-      const jobs = waiting.slice(0, GROUP_JOBS);
-      waiting.splice(0, await settle(jobs, commitGroup));
+      waiting.splice(0, await settle(nextGroup(waiting), commitGroup));
     }
     pumping = undefined;
   };
   return {
-    async run(job) {
+    async run(job, { long } = { long: false }) {
       if (closed) throw new ColonnadeError('unavailable', 'the estate store is closed');
       if (waiting.length >= MAX_WAITING) {
         throw new ColonnadeError('overloaded', 'too many writes wait for the estate store');
       }
       const { promise, resolve, reject } = Promise.withResolvers<never>();
-      waiting.push({ job, resolve, reject });
+      waiting.push({ job, long, resolve, reject });
       pumping ??= Promise.resolve().then(pump);
       return promise;
     },
@@ -76,6 +92,13 @@ export function createWriteQueue(
       await session.endSession();
     },
   };
+}
+
+/** Those at the front that may share a transaction; a long one shares with nobody. */
+function nextGroup(waiting: readonly Waiting[]): Waiting[] {
+  if (waiting[0]?.long === true) return waiting.slice(0, 1);
+  const end = waiting.findIndex(({ long }) => long);
+  return waiting.slice(0, Math.min(GROUP_JOBS, end < 0 ? waiting.length : end));
 }
 
 /** Answers the jobs from the front that one transaction took, or one by one. Gives how many. */
@@ -119,11 +142,15 @@ async function runAlone(connection: Connection, group: Group, jobs: readonly Wai
 }
 
 /** Tries again, until the deadline, what only came at the wrong moment. */
-async function retry<T>(deadlineMs: number, unblock: () => Promise<void>, run: () => Promise<T>): Promise<T> {
+async function retry<T>(
+  { deadlineMs, long }: { deadlineMs: number; long: boolean },
+  unblock: () => Promise<void>,
+  run: (attempt: number) => Promise<T>,
+): Promise<T> {
   let stuckSinceMs: number | undefined;
   for (let attempt = 0; ; attempt++) {
     try {
-      return await run();
+      return await run(attempt);
     } catch (thrown) {
       if (!isWorthRetrying(thrown)) throw thrown;
       stuckSinceMs = isConflict(thrown) ? (stuckSinceMs ?? performance.now()) : undefined;
@@ -131,7 +158,14 @@ async function retry<T>(deadlineMs: number, unblock: () => Promise<void>, run: (
         await unblock();
         stuckSinceMs = undefined;
       }
-      if (!(await pauseBefore(attempt, deadlineMs))) throw thrown;
+      if (!(await pauseBefore(attempt, deadlineMs)))
+        throw long && isConflict(thrown) ? crowdedOut(thrown) : thrown;
     }
   }
+}
+
+function crowdedOut(cause: unknown): ColonnadeError {
+  const why =
+    'others write to the estate all the time, and nothing of this was written: try again when they are fewer';
+  return new ColonnadeError('unavailable', why, { cause });
 }

@@ -24,6 +24,8 @@ export type FileBackendOptions = BatchTakerOptions & {
 };
 
 const NAME = 'file';
+/** Two syncs and an acknowledgement a batch: so long one is filled while the one before it is written, milliseconds. */
+const FILL_MS = 50;
 
 /** The log file: every record once, in the order of the stream, written by one replica at a time. */
 export function createFileBackend(
@@ -51,7 +53,7 @@ export function createFileBackend(
       maxMessages: options.fsync === 'always' ? 1 : 1024,
       maxBytes: 8 * 1024 * 1024,
       waitMs: 2000,
-      fillMs: 0,
+      fillMs: FILL_MS,
     }),
     async run(signal) {
       await mkdir(names.dir, { recursive: true, mode: 0o700 });

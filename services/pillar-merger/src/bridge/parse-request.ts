@@ -1,4 +1,4 @@
-import { type BridgeRequest, ColonnadeError, decode, LIMITS, zBridgeRequest } from '@colonnade/contracts';
+import { type BridgeRequest, ColonnadeError, LIMITS, readBridgeRequest } from '@colonnade/contracts';
 import type { Entry } from './entry.ts';
 
 /**
@@ -12,7 +12,7 @@ export function parseRequest(entry: Entry): BridgeRequest {
   if (data === 'too_long') {
     throw new ColonnadeError('bad_request', `the request is longer than ${LIMITS.bridgeRequestBytes} bytes`);
   }
-  const request = decode(zBridgeRequest, data);
+  const request = readBridgeRequest(data);
   // Only this master may write to its stream, so the stream's name tells the truth.
   if (request.master !== entry.master)
     throw new ColonnadeError('forbidden', 'the request names another master');

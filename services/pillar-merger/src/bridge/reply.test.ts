@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ColonnadeError, decode, ERROR_CODES, LIMITS, zBridgeReply } from '@colonnade/contracts';
-import { valuesEqual } from '@colonnade/value';
+import { canonicalText, valuesEqual } from '@colonnade/value';
 import { errorText, successText, toBridgeError } from './reply.ts';
 
 test('a good reply is one of the schema, and keeps every kind of value', () => {
@@ -10,6 +10,17 @@ test('a good reply is one of the schema, and keeps every kind of value', () => {
   assert.ok(reply.ok);
   assert.equal(reply.clock, 7);
   assert.ok(valuesEqual(reply.pillar, pillar));
+});
+
+test('a reply has the canonical text of its pillar, whatever its names are and however often its values were in one', () => {
+  const shared = { b: 1.0, a: [1n] };
+  for (const names of [['b', 'a', 'B', 'é', '10', '9', '__proto__'], ['\uff00', '\u{1f600}', 'a"\\'], []]) {
+    const pillar = Object.fromEntries(names.map((name, i) => [name, i % 2 === 0 ? shared : `${i}`]));
+    for (const _ of ['first', 'again']) {
+      const text = successText('1-2', { clock: 7, pillar });
+      assert.equal(text, canonicalText({ v: 1n, id: '1-2', ok: true, clock: 7n, pillar }));
+    }
+  }
 });
 
 test('a reply over the limit is too_large, counted in bytes', () => {

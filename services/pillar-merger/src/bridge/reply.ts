@@ -7,7 +7,7 @@ import {
   LIMITS,
   zBridgeReply,
 } from '@colonnade/contracts';
-import { canonicalText } from '@colonnade/value';
+import { canonicalText, type Value } from '@colonnade/value';
 import type { MergeAnswer } from '../answer-merge.ts';
 
 /**
@@ -15,14 +15,38 @@ import type { MergeAnswer } from '../answer-merge.ts';
  * whole pillar twice more.
  * @throws ColonnadeError `too_large`
  */
-export function successText(entryId: string, { clock, pillar }: Omit<MergeAnswer, 'secrets'>): string {
-  const text = `{"clock":${clock},"id":"${entryId}","ok":true,"pillar":${canonicalText(pillar)},"v":1}`;
+export function successText(entryId: string, { clock, pillar }: MergeAnswer): string {
+  const text = `{"clock":${clock},"id":"${entryId}","ok":true,"pillar":${pillarText(pillar)},"v":1}`;
   // A text of n units has at least n bytes, so most replies need no second count.
   const fits =
     3 * text.length <= LIMITS.bridgeReplyBytes || Buffer.byteLength(text) <= LIMITS.bridgeReplyBytes;
   if (fits) return text;
   throw new ColonnadeError('too_large', `the merged pillar is over ${LIMITS.bridgeReplyBytes} bytes`);
 }
+
+/**
+ * Values that are stored do not change and stand in many replies. An opened one is held by its reply alone, and its text
+ * goes with it.
+ */
+const texts = new WeakMap<object, string>();
+
+function textOf(value: Value): string {
+  if (typeof value !== 'object' || value === null) return canonicalText(value);
+  const text = texts.get(value) ?? canonicalText(value);
+  texts.set(value, text);
+  return text;
+}
+
+/** The canonical text of a pillar, put together from those of its values. */
+function pillarText(pillar: { readonly [name: string]: Value }): string {
+  const names = Object.keys(pillar);
+  // Their order by code points is another one than that of sort().
+  if (names.some((name) => SURROGATE.test(name))) return canonicalText({ ...pillar });
+  const members = names.sort().map((name) => `${canonicalText(name)}:${textOf(pillar[name] as Value)}`);
+  return `{${members.join(',')}}`;
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
 
 export function errorText(entryId: string, error: ColonnadeError): string {
   const { code, message } = toBridgeError(error);
