@@ -12,7 +12,14 @@ type Line = { name: string; outcome: 'passed' | 'failed' | 'skipped'; detail: st
 const runs = [
   {
     redis: '8.1.0',
-    modules: ['test_answers', 'test_breaker', 'test_engine', 'test_failures', 'test_options', 'test_transport'],
+    modules: [
+      'test_answers',
+      'test_breaker',
+      'test_engine',
+      'test_failures',
+      'test_options',
+      'test_transport',
+    ],
   },
   { redis: '4.5.5', modules: ['test_engine', 'test_failures', 'test_transport'] },
 ];

@@ -58,9 +58,8 @@ export type MasterRecord = {
 export type MinionRecord = {
   master: string;
   id: string;
-  /** Direct memberships in their order: a later one wins over an earlier one. Those by rule come first. */
+  /** Direct memberships, those by rule (`byRule`; absent: none) before those by name: a later one wins. */
   collections: readonly string[];
-  /** Those of them that are there by rule alone; absent: none. */
   byRule?: readonly string[];
   registeredBy: string;
   tick: number;
@@ -131,9 +130,8 @@ export type Mutation =
   /** Refused (conflict) while it has minions or inventories. */
   | { kind: 'master.delete'; id: string; expect: Expect }
   /**
-   * `collections` are its memberships by name; those by rule stay. The master and every collection must exist
-   * (unknown_master, not_found). Its inventory becomes an accepted one. With
-   * `maxOfMaster` a new one is refused (forbidden) when the master has so many.
+   * Its memberships by name; those by rule stay. The master and every collection must exist (unknown_master,
+   * not_found). Its inventory becomes an accepted one. With `maxOfMaster` a new one is refused (forbidden) when the master has so many.
    */
   | {
       kind: 'minion.put';
@@ -142,13 +140,10 @@ export type Mutation =
       maxOfMaster?: number;
     }
   /** Its memberships by rule, in their order; those by name stay. Every collection must exist (not_found). */
-  | {
-      kind: 'minion.ruled';
-      master: string;
-      id: string;
-      expect: number | undefined;
-      collections: readonly string[];
-    }
+  | ({ kind: 'minion.ruled'; expect: number | undefined } & Pick<
+      MinionRecord,
+      'master' | 'id' | 'collections'
+    >)
   /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }

@@ -1,5 +1,7 @@
 import type { Example } from './example.ts';
+import { COLLECTIONS } from './examples-collections.ts';
 import { EXPLAIN } from './examples-explain.ts';
+import { HOOKS } from './examples-hooks.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
@@ -94,47 +96,7 @@ const ESTATE: readonly Example[] = [
     ifMatch: '/pillars/$motd',
     status: 204,
   },
-  {
-    route: 'POST /collections',
-    summary: 'Creates a collection',
-    body: { id: 'web', name: 'Web servers' },
-    status: 201,
-  },
-  { route: 'GET /collections', summary: 'All collections; pages', query: { limit: '100' }, status: 200 },
-  {
-    route: 'GET /collections/:id',
-    summary: 'One collection with its ancestors and the names of its own pillars',
-    params: { id: 'web' },
-    status: 200,
-  },
-  {
-    route: 'PATCH /collections/:id',
-    summary: 'Renames a collection or moves it below another',
-    params: { id: 'web' },
-    ifMatch: '/collections/web',
-    body: { name: 'Web' },
-    status: 200,
-  },
-  {
-    route: 'PUT /collections/:id/rule',
-    summary: 'Whose inventory satisfies the rule is a member',
-    params: { id: 'web' },
-    ifMatch: '/collections/web',
-    body: {
-      all: [
-        { field: 'os.name', op: 'in', values: ['Debian', 'Ubuntu'] },
-        { field: 'hostname', op: 'glob', pattern: 'web-*' },
-      ],
-    },
-    status: 200,
-  },
-  {
-    route: 'DELETE /collections/:id/rule',
-    summary: 'Takes the rule of a collection away, and with it the members by rule',
-    params: { id: 'web' },
-    ifMatch: '/collections/web',
-    status: 200,
-  },
+  ...COLLECTIONS,
   {
     route: 'POST /masters',
     summary: 'Registers a logical master; shows its token and its Redis user once',
@@ -171,37 +133,7 @@ const ESTATE: readonly Example[] = [
     body: { all: false },
     status: 202,
   },
-  {
-    route: 'GET /generations',
-    summary: 'What the generations came to, newest first; pages',
-    status: 200,
-    keep: { generation: 'items.0.id' },
-    later: true,
-  },
-  {
-    route: 'GET /generations/:id',
-    summary: 'One generation, with the minions it updated and those that keep their policies',
-    params: { id: '$generation' },
-    status: 200,
-  },
-  {
-    route: 'GET /hooks',
-    summary: 'What would run for each event, and what is in the folders besides; pages',
-    status: 200,
-  },
-  {
-    route: 'GET /hooks/runs',
-    summary: 'What became of hooks, newest first; pages',
-    query: { event: 'policy-generation-finished' },
-    status: 200,
-  },
-  {
-    route: 'POST /hooks/:event/run',
-    summary: 'Runs the hooks of an event by hand; a dry run only says what would run',
-    params: { event: 'policy-generation-started' },
-    body: { parameters: { RUDDER_GENERATION_DATETIME: '2026-01-31T12:00:00.000Z' }, dry_run: true },
-    status: 200,
-  },
+  ...HOOKS,
   {
     route: 'POST /inventories',
     summary: 'Takes the inventory of a minion; of one that is not registered it is pending',

@@ -11,7 +11,7 @@ export const hooksTest = defineCommand({
   options: PARAMETER_OPTIONS,
   examples: [
     ['hooks test node-post-acceptance --master salt-east --minion shop-1.example', 'for a minion'],
-    ['hooks test node-inventory-received-failed --set RUDDER_INVENTORY_PATH=/tmp/x.json', 'with a variable'],
+    ['hooks test node-inventory-received-failed --set RUDDER_INVENTORY_PATH=/srv/x.json', 'with a variable'],
   ],
   async run(session, { args, options }) {
     const parameters = await hookParameters(session.api(), args.event, options);
