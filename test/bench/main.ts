@@ -11,6 +11,7 @@ import { auditPolicy } from './figures/audit-policy.ts';
 import { capacity } from './figures/capacity.ts';
 import { generations } from './figures/generations.ts';
 import { hooks } from './figures/hooks.ts';
+import { identity } from './figures/identity.ts';
 import { merge } from './figures/merge.ts';
 import { open } from './figures/open.ts';
 import { peers } from './figures/peers.ts';
@@ -37,6 +38,7 @@ const figures: readonly Figure[] = [
     capacity,
     hooks,
     generations,
+    identity,
     tls,
   ],
 ];

@@ -13,11 +13,7 @@ const runs = [
   {
     redis: '8.1.0',
     modules: [
-      'test_answers',
-      'test_breaker',
-      'test_engine',
-      'test_failures',
-      'test_options',
+      ...['test_answers', 'test_breaker', 'test_engine', 'test_failures', 'test_identity', 'test_options'],
       'test_transport',
     ],
   },

@@ -12,8 +12,11 @@ import {
 import { jetstreamManager, type StoredMsg } from '@nats-io/jetstream';
 import { Svcm } from '@nats-io/services';
 import type { NatsConnection, QueuedIterator } from '@nats-io/transport-node';
+import type { Bus } from './bus.ts';
 import { type BusOptions, openConnection } from './connect.ts';
 import { isNotFound } from './not-found.ts';
+import { request } from './request.ts';
+import { createAnswerKeys } from './sealed-answer.ts';
 import { fromNatsError } from './wire-error.ts';
 
 /** One process of a NATS micro service, as PING, INFO and STATS tell it. */
@@ -63,6 +66,8 @@ export type Inspector = AsyncDisposable & {
   streams(): Promise<StreamFill[]>;
   consumers(): Promise<ConsumerLag[]>;
   anchors(): Promise<AuditAnchor[]>;
+  /** Asks an endpoint that the operator may ask. @throws ColonnadeError as `request` of a bus */
+  ask: Bus['request'];
   /** What a backend of the audit could never take, oldest first. */
   deadLetters(): AsyncIterable<StoredDeadLetter>;
 };
@@ -80,6 +85,7 @@ export async function connectInspector(options: Omit<BusOptions, 'user'>): Promi
     streams: () => listStreams(connection),
     consumers: () => listConsumers(connection),
     anchors: () => readAnchors(connection),
+    ask: (endpoint, message, call) => request(connection, endpoint, message, call, createAnswerKeys()),
     deadLetters: () => readDeadLetters(connection),
     [Symbol.asyncDispose]: () => connection.close(),
   };

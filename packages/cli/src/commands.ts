@@ -33,6 +33,7 @@ import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
 import { masterCreate } from './commands/master/create.ts';
 import { masterDelete } from './commands/master/delete.ts';
+import { masterEnrol } from './commands/master/enrol.ts';
 import { masterGet } from './commands/master/get.ts';
 import { masterList } from './commands/master/list.ts';
 import { masterSet } from './commands/master/set.ts';
@@ -78,12 +79,15 @@ import { taskDelete } from './commands/task/delete.ts';
 import { taskGet } from './commands/task/get.ts';
 import { taskList } from './commands/task/list.ts';
 import { taskState } from './commands/task/state.ts';
+import { taskToken } from './commands/task/token.ts';
 import { templateCreate } from './commands/template/create.ts';
 import { templateDefaults } from './commands/template/defaults.ts';
 import { templateDelete } from './commands/template/delete.ts';
 import { templateGet } from './commands/template/get.ts';
 import { templateList } from './commands/template/list.ts';
 import { templateSet } from './commands/template/set.ts';
+import { tlsPlanCommand } from './commands/tls/plan.ts';
+import { tlsStatusCommand } from './commands/tls/status.ts';
 import { tokenCreate } from './commands/token/create.ts';
 import { tokenDelete } from './commands/token/delete.ts';
 import { tokenList } from './commands/token/list.ts';
@@ -127,6 +131,7 @@ export const COMMANDS: readonly Command[] = [
   logout,
   masterCreate,
   masterDelete,
+  masterEnrol,
   masterGet,
   masterList,
   masterSet,
@@ -172,12 +177,15 @@ export const COMMANDS: readonly Command[] = [
   taskGet,
   taskList,
   taskState,
+  taskToken,
   templateCreate,
   templateDefaults,
   templateDelete,
   templateGet,
   templateList,
   templateSet,
+  tlsPlanCommand,
+  tlsStatusCommand,
   tokenCreate,
   tokenDelete,
   tokenList,

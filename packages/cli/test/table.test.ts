@@ -11,6 +11,7 @@ import { HOOK_STEPS } from './steps/hooks.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
 import { TASK_STEPS } from './steps/tasks.ts';
+import { TLS_STEPS } from './steps/tls.ts';
 
 const names = COMMANDS.map(({ path }) => path.join(' '));
 
@@ -35,6 +36,7 @@ describe('the table of commands', () => {
         ...TASK_STEPS,
         ...HISTORY_STEPS,
         ...HOOK_STEPS,
+        ...TLS_STEPS,
       ].map(({ command }) => command),
     );
     assert.deepEqual([...run].sort(), names.toSorted());

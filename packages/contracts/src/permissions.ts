@@ -21,7 +21,7 @@ import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
 import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
-import { TLS_EVENTS_SUBJECTS } from './tls.ts';
+import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
 import { WORKLOAD_ENDPOINTS } from './workload.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
@@ -54,19 +54,22 @@ export const ENDPOINTS: readonly Endpoint[] = [
   mergerCompile,
   mergerRefresh,
   estateListTouched,
+  tlsStatus,
+  tlsPlan,
 ];
 
-/**
- * Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else.
- * tls-rotator is not among them: it runs beside a cluster, where there may be no NATS to reach.
- */
+/** Users that run as NATS micro services: they answer the operator's `$SRV` requests, also where they serve nothing else. */
 export const SERVICES: ReadonlySet<BusUser> = new Set([
   'pillar-api',
   'pillar-merger',
   'crypto-kms',
   'hook-runner',
+  'tls-rotator',
   'audit-sink',
 ]);
+
+/** Of these, the ones that not every installation has: only where there is a Kubernetes cluster to rotate for. */
+export const OPTIONAL_SERVICES: ReadonlySet<BusUser> = new Set(['tls-rotator']);
 
 /** What a NATS user may publish and subscribe. Nothing else is allowed, and `allow_responses` is never used. */
 export type BusRights = { publish: readonly string[]; subscribe: readonly string[] };

@@ -175,3 +175,23 @@ test('no text at all brings more than a refusal', async () => {
     { numRuns: 300 },
   );
 });
+
+test('a token that was good once is so only until it expires, or its key is gone', async () => {
+  const state = { nowMs: NOW_S * 1000, kids: ['e1'] as string[] };
+  const own = createWorkloadVerifier({
+    keys: {
+      issuer: async () => ISSUER,
+      find: async (kid) => (state.kids.includes(kid ?? '') ? KEYS[kid as keyof typeof KEYS] : undefined),
+    },
+    audience: WORKLOAD_AUDIENCE,
+    nowMs: () => state.nowMs,
+  });
+  const token = await sign();
+  for (let at = 0; at < 3; at += 1) assert.equal((await own(token)).sub, 'task:t1');
+  state.kids = [];
+  await assert.rejects(own(token), { code: 'unauthorized' });
+  state.kids = ['e1'];
+  assert.equal((await own(token)).sub, 'task:t1');
+  state.nowMs = (CLAIMS.exp + WORKLOAD_SKEW_S + 1) * 1000;
+  await assert.rejects(own(token), { code: 'unauthorized' });
+});

@@ -1,3 +1,4 @@
+import { createHash, type KeyObject } from 'node:crypto';
 import {
   ColonnadeError,
   LIMITS,
@@ -27,11 +28,14 @@ export type VerifyKeys = {
   find(kid: string | undefined): Promise<VerifyKey | undefined>;
 };
 
+/** Tokens whose signature is not checked again, at most. */
+const REMEMBERED = 1000;
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/u;
 
 /**
  * A verifier for tokens of workloads (seed 003). Algorithm and key belong together: a key is good only for its own
- * algorithm, so neither `none` nor a public key taken for a shared secret gets anywhere.
+ * algorithm, so neither `none` nor a public key taken for a shared secret gets anywhere. A signature is checked once; that
+ * its key is there and its time not over, every time.
  * @returns a function that throws ColonnadeError `unauthorized`, or `kms_unavailable` when there are no keys
  */
 export function createWorkloadVerifier(options: {
@@ -40,22 +44,59 @@ export function createWorkloadVerifier(options: {
   nowMs?: () => number;
 }): (token: string) => Promise<WorkloadIdentity> {
   const { keys, audience, nowMs = Date.now } = options;
+  // By digest: the memory of this process should not be a list of tokens.
+  const verified = new Map<string, Verified>();
   return async (token) => {
     if (token.length > LIMITS.workloadTokenChars) throw refuse('is too long');
     // The library decodes what has padding or blanks in it as well; one token has one text.
     if (!COMPACT.test(token)) throw refuse('is no token of a workload');
-    try {
-      const issuer = await keys.issuer();
-      const { payload } = await jwtVerify(token, ({ kid, alg }) => keyFor(keys, kid, alg), {
-        ...{ algorithms: ['EdDSA', 'ES256'], typ: WORKLOAD_TOKEN_TYP },
-        ...{ issuer, audience, requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'] },
-        ...{ clockTolerance: WORKLOAD_SKEW_S, currentDate: new Date(nowMs()) },
-      });
-      return identityOf(payload);
-    } catch (thrown) {
-      throw toRefusal(thrown);
-    }
+    const digest = createHash('sha256').update(token).digest('base64');
+    const known = verified.get(digest);
+    if (known !== undefined && (await isStillGood(keys, known, nowMs()))) return known.identity;
+    verified.delete(digest);
+    const fresh = await verifySignature(keys, audience, token, nowMs());
+    if (verified.size >= REMEMBERED) verified.delete(verified.keys().next().value as string);
+    verified.set(digest, fresh);
+    return fresh.identity;
   };
+}
+
+/** A token whose signature was checked before. */
+type Verified = { identity: WorkloadIdentity; kid: string; publicKey: KeyObject };
+
+/** Its key is still there, and its time not over; when it was let in, its time had begun, and clocks go forward. */
+async function isStillGood(keys: VerifyKeys, { identity, kid, publicKey }: Verified, nowMs: number) {
+  if (nowMs >= identity.expiresAtMs) return false;
+  return (await keys.find(kid))?.publicKey === publicKey;
+}
+
+async function verifySignature(
+  keys: VerifyKeys,
+  audience: string,
+  token: string,
+  nowMs: number,
+): Promise<Verified> {
+  let used: { kid: string; publicKey: KeyObject } | undefined;
+  const keyFor = async ({ kid, alg }: { kid?: string; alg?: string }) => {
+    const key = kid === undefined ? undefined : await keys.find(kid);
+    if (key === undefined) throw refuse('is signed with an unknown key');
+    if (key.alg !== alg) throw refuse('is signed with another algorithm than its key is for');
+    used = { kid: kid as string, publicKey: key.publicKey };
+    return key.publicKey;
+  };
+  try {
+    const issuer = await keys.issuer();
+    const { payload } = await jwtVerify(token, keyFor, {
+      ...{ algorithms: ['EdDSA', 'ES256'], typ: WORKLOAD_TOKEN_TYP },
+      ...{ issuer, audience, requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'] },
+      ...{ clockTolerance: WORKLOAD_SKEW_S, currentDate: new Date(nowMs) },
+    });
+    const identity = identityOf(payload);
+    if (used === undefined) throw new ColonnadeError('internal', 'a token was verified without a key');
+    return { identity, ...used };
+  } catch (thrown) {
+    throw toRefusal(thrown);
+  }
 }
 
 /** By its form; whether it is one, the verifier says. An API token has no dots. */
@@ -72,13 +113,6 @@ function headerTyp(token: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-async function keyFor(keys: VerifyKeys, kid: string | undefined, alg: string | undefined) {
-  const key = kid === undefined ? undefined : await keys.find(kid);
-  if (key === undefined) throw refuse('is signed with an unknown key');
-  if (key.alg !== alg) throw refuse('is signed with another algorithm than its key is for');
-  return key.publicKey;
 }
 
 function identityOf(payload: JWTPayload): WorkloadIdentity {

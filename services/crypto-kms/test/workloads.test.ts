@@ -31,6 +31,7 @@ import {
   zTaskEntry,
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
+import { decodeProtectedHeader } from 'jose';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
 
@@ -228,6 +229,42 @@ test('without a root key there are no identities, and it says why', async () => 
     bus.request(kmsIssueTask, { grant, task: 't1', template: 'deploy' }, call()),
     'key_not_configured',
   );
+});
+
+test('the key changes by age, is published before it signs, and what the one before signed goes on', async () => {
+  await using own = await prepareKms();
+  const { url } = await own.start({
+    ...{ KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PREPUBLISH_S: '1' },
+    KMS_IDENTITY_KEY_MAX_AGE_S: '1',
+  });
+  const bus = await own.bus.as('pillar-api');
+  const workload = { kind: 'master', master: 'm1' } as const;
+  const sid = randomUUID();
+  const res = enrolmentResource(workload, sid);
+  const grant = await signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act: 'enrolment.make', res });
+  const made = await bus.request(kmsMakeEnrolment, { grant, workload, sid, lifetime_s: 600 }, call());
+  const { token: first } = await bus.request(kmsEnrol, { token: made.token }, call());
+  const renew = async () => (await bus.request(kmsRenewWorkload, { token: first }, call())).token;
+  const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+  const published = async () => {
+    const answer = await fetch(`${url}/.well-known/jwks.json`);
+    assert.match(answer.headers.get('cache-control') ?? '', /max-age=\d/u);
+    return ((await answer.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+  };
+  const seen = new Set(await published());
+  await waitFor('a next key to sign', async () => {
+    const now = await published();
+    const kid = kidOf(await renew());
+    // Whatever signs was published in an earlier look, since it waits a second before it does.
+    assert.ok(
+      kid !== undefined && (seen.has(kid) || now.includes(kid)),
+      'it signs with a key nobody has seen',
+    );
+    for (const one of now) seen.add(one);
+    return kid !== kidOf(first);
+  });
+  assert.ok((await published()).includes(kidOf(first) ?? ''));
+  assert.ok(await renew());
 });
 
 test('what it does for workloads is on record, with no token', async () => {

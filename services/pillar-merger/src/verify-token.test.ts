@@ -7,6 +7,8 @@ import {
   IDENTITY_ISSUER,
   MASTER_TOKEN_TYP,
   masterSubject,
+  WORKLOAD_AUDIENCE,
+  WORKLOAD_TOKEN_TYP,
 } from '@colonnade/contracts';
 import { createKeySet, type Jwks } from '@colonnade/identity';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
@@ -140,4 +142,38 @@ test('keys that cannot be read: kms_unavailable; once read they serve on without
   await verify(await keys.sign(), 'm1');
   keys.setAway(true);
   await verify(await keys.sign({ jti: 'token-2' }), 'm1');
+});
+
+test("a master's identity is good in place of its token, by the id of its enrolment, and nobody else's is", async () => {
+  const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
+  const { x } = await exportJWK(pair.publicKey);
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x), kid: 'w1', use: 'sig', alg: 'EdDSA' } as const;
+  const issuer = 'https://colonnade.example';
+  const keys = createKeySet({ fetchKeys: async () => ({ issuer, keys: [jwk] }) });
+  const verify = createTokenVerifier(keys);
+  const sign = (workload: object, sub: string, sid?: string) =>
+    new SignJWT({ colonnade: workload, ...(sid === undefined ? {} : { sid }) })
+      .setProtectedHeader({ alg: 'EdDSA', typ: WORKLOAD_TOKEN_TYP, kid: 'w1' })
+      .setIssuer(issuer)
+      .setAudience(WORKLOAD_AUDIENCE)
+      .setSubject(sub)
+      .setJti('jti-of-one-token')
+      .setIssuedAt()
+      .setNotBefore(0)
+      .setExpirationTime('5m')
+      .sign(pair.privateKey);
+  const master = { kind: 'master', master: 'm1' };
+  const sid = 'enrolment-00000001';
+  const good = await sign(master, masterSubject('m1'), sid);
+  assert.deepEqual(await verify(good, 'm1'), { tokenId: sid });
+  assert.deepEqual(await verify(good, 'm1'), { tokenId: sid });
+  assert.equal(await codeOf(verify(good, 'm2')), 'unauthorized');
+  const task = { kind: 'task', task: 't1', template: 'deploy', owner: 'ann' };
+  for (const bad of [
+    await sign(master, masterSubject('m1')),
+    await sign(master, masterSubject('m2'), sid),
+    await sign(task, 'task:t1', sid),
+    await sign({ kind: 'minion', master: 'm1', minion: 'web-1' }, 'minion:m1:web-1', sid),
+  ])
+    assert.equal(await codeOf(verify(bad, 'm1')), 'unauthorized');
 });

@@ -11,6 +11,7 @@ export type Controller = AsyncDisposable & {
   /** Everything is looked at: we have become the leader. */
   kick(): void;
   isSynced(): boolean;
+  watches: Watches;
 };
 
 /** Passes at the same time; those of one IngressTLS never. */
@@ -68,6 +69,7 @@ export function startController(deps: ControllerDeps): Controller {
     kick() {
       for (const { metadata } of all()) queue.add(metadata.name);
     },
+    watches,
     isSynced: () => watches.ingresses.isSynced() && watches.namespaces.isSynced(),
     async [Symbol.asyncDispose]() {
       await queue[Symbol.asyncDispose]();

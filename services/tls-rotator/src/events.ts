@@ -16,6 +16,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     ...nodeEvents(logger, metrics),
     ...recordEvents(logger, metrics),
     ...passEvents(logger, metrics),
+    ...busEvents(metrics),
   };
 }
 
@@ -110,6 +111,16 @@ function recordEvents(
       away = true;
     },
     tellingFailed: (what, error) => logger.warn({ what, err: error }, 'not told'),
+  };
+}
+
+function busEvents(metrics: Metrics) {
+  const requests = metrics.counter('tls_requests_total', 'Requests over the bus, by endpoint and outcome.', [
+    'endpoint',
+    'code',
+  ]);
+  return {
+    handled: ({ endpoint, code }: { endpoint: string; code: string }) => requests.inc({ endpoint, code }),
   };
 }
 

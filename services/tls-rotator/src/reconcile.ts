@@ -5,12 +5,13 @@ import { type KubeClient, MERGE_PATCH } from './kube/client.ts';
 import { FINALIZER, ingressTlsPath } from './kube/objects.ts';
 import type { NodeRoller, RollResult } from './nodes/roller.ts';
 import type { Recorder } from './record/recorder.ts';
-import { ownerOf, selectNamespaces } from './rules/namespaces.ts';
 import { dropAt } from './rules/trust-order.ts';
-import type { SecretSync, SyncResult } from './secrets/sync.ts';
+import type { SecretSync } from './secrets/sync.ts';
+import type { SyncResult } from './secrets/tally.ts';
 import { readSource, type Source, type SourceResult } from './source.ts';
 import { type Allowed, type IngressTls, readSpec, type Spec } from './spec.ts';
 import { nextConditions, type Status, sameStatus, statusPatch } from './status.ts';
+import { servedSince, syncJobFor, trustSign } from './sync-job.ts';
 import { type Draft, judge } from './verdicts.ts';
 import type { Watches } from './watches.ts';
 
@@ -74,17 +75,6 @@ async function pass(ingress: IngressTls, deps: ReconcileDeps): Promise<Draft> {
   };
 }
 
-/** Since when every Secret holds this very source. */
-function servedSince({ trust }: Status, source: Source | undefined): number | undefined {
-  if (source === undefined || trust?.fingerprint !== trustSign(source)) return undefined;
-  return Date.parse(trust.servedSince);
-}
-
-/** The certificate that is served and the CAs that are to be trusted. */
-function trustSign({ facts }: Source): string {
-  return facts.leafFingerprint;
-}
-
 async function rollNodes(
   ingress: IngressTls,
   deps: ReconcileDeps,
@@ -122,48 +112,16 @@ async function syncSecrets(
   source: Source,
   deps: ReconcileDeps,
 ): Promise<SyncResult> {
-  const { watches, sync, allowed, recorder } = deps;
-  const secrets = watches.secretsNamed(spec.secretName);
-  await secrets.synced;
-  const namespaces = [...watches.namespaces.entries()].map(([, facts]) => facts);
-  const claims = [...watches.ingresses.entries()].flatMap(([, other]) => claimOf(other, allowed) ?? []);
+  const { sync, recorder } = deps;
   const { secretName } = spec;
-  const selection = selectNamespaces({ ...spec, source: spec.sourceSecretRef }, namespaces);
-  const result = await sync.run({
-    owner: ingress.metadata.uid,
-    secretName,
-    createIfMissing: spec.createIfMissing,
-    data: source.data,
-    selection,
-    isOurs: (namespace) => ownerOf(claims, secretName, namespace) === ingress.metadata.name,
-    targets: {
-      get: (namespace) => secrets.get(`${namespace}/${secretName}`),
-      note: (secret) => secrets.note(secret),
-    },
-  });
+  const job = await syncJobFor(ingress, spec, source, deps);
+  const result = await sync.run(job);
   await recorder.secretsWritten(ingress, secretName, result.written);
   if (spec.deletionPolicy === 'Delete') {
-    const kept = new Set([...selection.targets, ...selection.terminating]);
+    const kept = new Set([...job.selection.targets, ...job.selection.terminating]);
     await deleteAllOurs(ingress, spec, (namespace) => !kept.has(namespace), deps);
   }
   return result;
-}
-
-/** One that is refused or on its way out claims nothing. */
-function claimOf(ingress: IngressTls, allowed: Allowed) {
-  const { metadata } = ingress;
-  if (metadata.deletionTimestamp !== undefined) return undefined;
-  try {
-    const { secretName, namespaces } = readSpec(ingress, allowed);
-    return {
-      name: metadata.name,
-      createdAtMs: Date.parse(metadata.creationTimestamp ?? ''),
-      secretName,
-      namespaces,
-    };
-  } catch {
-    return undefined;
-  }
 }
 
 function trustAfter(

@@ -15,9 +15,10 @@ import { createEvents, type Events } from './events.ts';
 import { createKubeClient, type KubeClient } from './kube/client.ts';
 import { type Leadership, startLease } from './kube/lease.ts';
 import { createNodeRoller } from './nodes/create-roller.ts';
-import { connectLate } from './record/late-bus.ts';
+import { connectLate, type LateBus } from './record/late-bus.ts';
 import { createRecorder, type Recorder } from './record/recorder.ts';
 import { openSpool } from './record/spool.ts';
+import { createRoutes } from './routes.ts';
 import { createSecretSync } from './secrets/sync.ts';
 import type { Allowed } from './spec.ts';
 
@@ -25,6 +26,13 @@ export type TlsRotator = Running & { url: string };
 export type TlsRotatorDeps = { logger: Logger };
 
 const LEASE_NAME = 'tls-rotator';
+const SERVICE = {
+  name: 'tls-rotator',
+  version: '0.1.0',
+  description: 'Rotates the TLS material of a Kubernetes ingress.',
+  // A plan looks at every node by SSH.
+  maxInFlight: 8,
+} as const;
 
 /**
  * Starts the rotator. NATS may be away, and the API server too: it waits for the one and keeps what is for the other.
@@ -41,7 +49,8 @@ export async function createTlsRotator(
   const { opsHost: host, opsPort: port } = config;
   const ops = started.use(await createOpsServer({ host, port, health, metrics, logger }));
   const client = started.use(createKubeClient(config.kubeconfigFile));
-  const recorder = await startRecorder(config, { client, events, logger, metrics, started });
+  const bus = started.use(connectLate(config, logger));
+  const recorder = await startRecorder(config, { bus, client, events, logger, metrics, started });
   const allowed: Allowed = {
     sourceNamespaces: config.sourceNamespaces,
     pathPrefixes: config.pathPrefixes,
@@ -63,13 +72,16 @@ export async function createTlsRotator(
       resyncMs,
     }),
   );
+  const sync = createSecretSync(client, events, config.writers);
   controller = started.use(
     startController({
-      ...{ client, allowed, events, recorder, roller, isLeader, resyncMs },
-      sync: createSecretSync(client, events, config.writers),
+      ...{ client, allowed, events, recorder, roller, isLeader, resyncMs, sync },
       silenceMs: config.watchSilenceMs,
     }),
   );
+  const { watches } = controller;
+  const routes = createRoutes({ client, watches, allowed, sync, roller, leader: () => lease.holder() });
+  started.use(bus.serve({ ...SERVICE, onHandled: events.handled }, routes));
   health.addCheck('watches', () => {
     if (!controller.isSynced()) throw new Error('the API server has not been listed yet');
   });
@@ -79,6 +91,7 @@ export async function createTlsRotator(
 }
 
 type Parts = {
+  bus: LateBus;
   client: KubeClient;
   events: Events;
   logger: Logger;
@@ -88,9 +101,8 @@ type Parts = {
 
 async function startRecorder(
   config: TlsRotatorConfig,
-  { client, events, logger, metrics, started }: Parts,
+  { bus, client, events, logger, metrics, started }: Parts,
 ): Promise<Recorder> {
-  const bus = started.use(connectLate(config, logger));
   const spool = started.use(await openSpool(config.spoolDir, (item) => bus.publish(item), events));
   // A record is stored once it is in the spool: NATS may come later.
   const kept = {

@@ -39,6 +39,20 @@ const zRestart = z.strictObject({
   allowDowntime: z.boolean().default(false),
 });
 
+const zReload = z
+  .strictObject({
+    enabled: z.boolean().default(false),
+    configPath: zNodePath.default('/etc/kubernetes/authentication-config.yaml'),
+    issuerURL: z
+      .string()
+      .max(512)
+      .regex(/^https:\/\/[^\s]+$/u)
+      .optional(),
+    timeoutSeconds: zSeconds(1, 1800).default(180),
+    restartWithoutMetric: z.boolean().default(false),
+  })
+  .refine(({ enabled, issuerURL }) => !enabled || issuerURL !== undefined, 'enabled needs issuerURL');
+
 const zOidc = z
   .strictObject({
     enabled: z.boolean().default(false),
@@ -65,6 +79,7 @@ const zOidc = z
       .strictObject({ port: zPort.default(6443), serverName: zHost.default('kubernetes.default.svc') })
       .prefault({}),
     restart: zRestart.prefault({}),
+    reload: zReload.prefault({}),
   })
   .refine(({ enabled, ssh }) => !enabled || ssh !== undefined, 'enabled needs ssh');
 
@@ -109,13 +124,24 @@ export function readSpec(object: IngressTls, allowed: Allowed): Spec {
   if (!allowed.sourceNamespaces.includes(namespace))
     throw new ColonnadeError('forbidden', `ALLOWED_SOURCE_NAMESPACES does not list ${namespace}`);
   if (!spec.apiServerOIDC.enabled) return spec;
-  const { destCAPath, writeKey, restart, nodes } = spec.apiServerOIDC;
-  for (const path of [destCAPath, restart.manifestPath, ...(writeKey.enabled ? [writeKey.path] : [])])
+  const { writeKey, restart, nodes } = spec.apiServerOIDC;
+  const file = caFileOf(spec.apiServerOIDC);
+  for (const path of [file, restart.manifestPath, ...(writeKey.enabled ? [writeKey.path] : [])])
     requirePath(path, allowed);
-  if (writeKey.enabled && writeKey.path === destCAPath)
-    throw new ColonnadeError('unprocessable', 'spec.apiServerOIDC.writeKey.path is destCAPath');
+  if (writeKey.enabled && writeKey.path === file)
+    throw new ColonnadeError('unprocessable', 'spec.apiServerOIDC.writeKey.path is the file of the CA');
   for (const { address } of nodes.list ?? []) requireAddress(address, allowed);
   return spec;
+}
+
+/** The file of a node that holds the CA: a bundle, or a configuration with the bundle in it. */
+export function caFileOf({ destCAPath, reload }: OidcSpec): string {
+  return reload.enabled ? reload.configPath : destCAPath;
+}
+
+/** A path that a node's own journal names. */
+export function isAllowedFile(path: string, { pathPrefixes }: Allowed): boolean {
+  return zNodePath.safeParse(path).success && pathPrefixes.some((prefix) => path.startsWith(prefix));
 }
 
 function requirePath(path: string, { pathPrefixes }: Allowed): void {

@@ -1,4 +1,4 @@
-import type { Counts, Failure } from './secrets/sync.ts';
+import type { Counts, Failure } from './secrets/tally.ts';
 
 export const CONDITIONS = ['Ready', 'SecretsSynced', 'APIServersRotated', 'Degraded'] as const;
 export type ConditionType = (typeof CONDITIONS)[number];
@@ -17,6 +17,7 @@ export type NodePhase =
   | 'Writing'
   | 'Stopping'
   | 'Starting'
+  | 'Reloading'
   | 'Done'
   | 'RollingBack'
   | 'RolledBack'

@@ -1,5 +1,5 @@
 import type { RollResult } from './nodes/roller.ts';
-import type { SyncResult } from './secrets/sync.ts';
+import type { SyncResult } from './secrets/tally.ts';
 import type { SourceResult } from './source.ts';
 import type { ConditionType, Status, Verdict } from './status.ts';
 

@@ -27,11 +27,13 @@ export type ControlPlane = AsyncDisposable & {
   issuer: OidcIssuer;
   kubeconfig: string;
   /** A new authority, and a certificate of it for the ingress. */
-  newMaterial(name: string): Material;
+  newMaterial(name: string, serial?: string): Material;
   first: Material;
   env: Readonly<Record<string, string>>;
   spec: (oidc?: Json, more?: Json) => Json;
   isReady(node: TestNode): Promise<boolean>;
+  /** Asks the API server of one node, as the administrator. */
+  ask(node: TestNode, where: string): Promise<unknown>;
   /** Whether an API server takes a token whose signing key it cannot know yet. */
   takesFreshToken(node: TestNode): Promise<boolean>;
   caOn(node: TestNode): Promise<string>;
@@ -39,18 +41,29 @@ export type ControlPlane = AsyncDisposable & {
 
 const LIMIT = { limitMs: 60_000, everyMs: 200 };
 
-export type PlaneOptions = { count?: number; graceSeconds?: number };
+export type PlaneOptions = {
+  count?: number;
+  graceSeconds?: number;
+  /** The API servers know the issuer by an AuthenticationConfiguration instead of flags. */
+  reload?: boolean;
+};
+
+/** Where the nodes of such a control plane have it. */
+export const CONFIG_PATH = '/etc/kubernetes/pki/authentication.yaml';
 
 export async function startControlPlane(options: PlaneOptions = {}): Promise<ControlPlane> {
   await using started = new AsyncDisposableStack();
   const { path: dir } = started.use(await tempDir('plane'));
   const authority = makeCa(dir, 'first');
   let issuer: OidcIssuer | undefined;
+  const { reload = false, ...sizes } = options;
   const plane = started.use(
     await startNodes({
-      ...options,
-      pki: { 'ingress-ca.crt': authority.cert },
-      flags: oidcFlags,
+      ...sizes,
+      pki: reload
+        ? (url) => ({ 'authentication.yaml': authenticationConfig(url, authority.cert) })
+        : { 'ingress-ca.crt': authority.cert },
+      flags: reload ? () => [`--authentication-config=${CONFIG_PATH}`] : oidcFlags,
       async before(gateway) {
         const leaf = authority.issue('issuer', { names: [`IP:${gateway}`] });
         issuer = started.use(await startOidcIssuer(gateway, leaf));
@@ -68,6 +81,21 @@ function oidcFlags(issuer: string): string[] {
     '--oidc-ca-file=/etc/kubernetes/pki/ingress-ca.crt',
     '--oidc-username-prefix=oidc:',
   ];
+}
+
+function authenticationConfig(issuer: string, ca: string): string {
+  return `# as an installer has left it
+apiVersion: apiserver.config.k8s.io/v1
+kind: AuthenticationConfiguration
+jwt:
+  - issuer:
+      url: ${issuer}
+      audiences: [colonnade-test]
+      certificateAuthority: |
+        ${ca.trimEnd().replaceAll('\n', '\n        ')}
+    claimMappings:
+      username: {claim: sub, prefix: "oidc:"}
+`;
 }
 
 type Parts = { plane: TestNodes; dir: string; issuer: OidcIssuer; authority: Authority };
@@ -104,9 +132,10 @@ async function finish(
   const owned = started.move();
   return {
     ...{ plane, call, cluster, issuer, kubeconfig, first, isReady },
-    newMaterial: (name) => materialOf(makeCa(dir, name)),
+    newMaterial: (name, serial) => materialOf(makeCa(dir, name, serial)),
     env: { ALLOWED_NODE_ADDRESSES: `${plane.network.gateway}/24`, WATCH_SILENCE_MS: '70000' },
     spec: (oidc = {}, more = {}) => specFor(oidc, more),
+    ask: async (node, where) => (await direct(node, where, 'admin-token')).value,
     takesFreshToken: async (node) =>
       (await direct(node, '/api/v1/namespaces/default', issuer.freshToken('someone')).catch(() => undefined))
         ?.status === 403,

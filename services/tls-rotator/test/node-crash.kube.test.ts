@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { ColonnadeError } from '@colonnade/contracts';
 import { skipWithoutKube } from '../../../test/support/kube/find-kube.ts';
@@ -69,7 +69,7 @@ describe('a node whose rotator dies', {
         readyTimeoutMs: 90_000,
       },
       payload: { bundle, key: undefined },
-      gate: async () => undefined,
+      gate: async () => ({ gate: undefined }),
       onPhase: async () => {},
       onStep: async () => {},
       // Whoever is dead tries nothing again.
@@ -140,6 +140,44 @@ describe('a node whose rotator dies', {
     await running;
     assert.deepEqual(await drive('dropped\n'), { end: 'done' });
     assert.equal(await present(), 'dropped\n');
+  });
+
+  describe('loses nothing when sshd drops while it is in the middle of', () => {
+    const hold = '/etc/kubernetes/hold';
+    // Every change ends in a sync. The one that is asked for waits until we let it go.
+    const script = `#!/bin/sh
+read -r verb count <${hold} 2>/dev/null || count=0
+if [ $count -gt 0 ] && tr '\\0' '\\n' </proc/$PPID/cmdline | grep -q -x "$verb"; then
+  echo "$verb $((count - 1))" >${hold}
+  if [ $count -eq 1 ]; then while [ -e ${hold} ]; do sleep 0.1; done; fi
+fi
+exec /etc/kubernetes/real-sync "$@"
+`;
+    before(async () => {
+      await node.exec('cp', '/usr/bin/sync', '/etc/kubernetes/real-sync');
+      await writeFile(node.file('etc/kubernetes/slow-sync'), script, { mode: 0o755 });
+      await node.exec('mount', '--bind', '/etc/kubernetes/slow-sync', '/usr/bin/sync');
+    });
+
+    for (const [verb, sync] of [
+      ['write', 2],
+      ['park', 3],
+      ['unpark', 1],
+    ] as const) {
+      test(verb, async () => {
+        await writeFile(node.file(hold), `${verb} ${sync}\n`);
+        const bundle = `dropped in ${verb}\n`;
+        const running = drive(bundle);
+        const isHeld = async () => (await readFile(node.file(hold), 'utf8')).trim() === `${verb} 0`;
+        await waitFor(`${verb} to be held`, isHeld, LIMIT);
+        await node.exec('pkill', '-f', 'sshd: root@notty');
+        assert.notEqual((await running).end, 'done');
+        await rm(node.file(hold));
+        assert.deepEqual(await drive(bundle), { end: 'done' });
+        assert.equal(await present(), bundle);
+        assert.equal((await session.look(access)).processes.length, 1);
+      });
+    }
   });
 
   test('keeps owner and mode of the file, and makes no part of it on a full disk', async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { skipWithoutKube } from '../../../test/support/kube/find-kube.ts';
@@ -68,7 +68,10 @@ describe('what goes wrong on nodes', {
     for (const [text, message] of [
       [swapped, /host key of .* is not the pinned one/u],
       [`@revoked * ${one.hostKeys[0]}\n@revoked * ${two.hostKeys[0]}\n${good}`, /host key of .* is revoked/u],
-      [`@cert-authority * ${one.hostKeys[0]}\n`, /no host key/u],
+      [
+        `@cert-authority * ${one.hostKeys[0]}\n`,
+        /no host key of .* is pinned, only the authority .*host certificates.*ssh-keyscan 10\./u,
+      ],
     ] as const) {
       await setHosts(text);
       await retry(String(message));
@@ -180,5 +183,61 @@ describe('what goes wrong on nodes', {
     await plane.cluster.change('common', { apiServerOIDC: { restart: { readyTimeoutSeconds: 120 } } });
     await retry('mended');
     await rotated();
+  });
+
+  test('one that comes back with neither CA is left to a person, and no other is touched', async () => {
+    const file = one.file(MANIFEST);
+    const text = await readFile(file, 'utf8');
+    const pod = JSON.parse(text) as { spec: { containers: { command: string[] }[] } };
+    const command = pod.spec.containers[0]?.command ?? [];
+    const script = '[ ! -e /etc/kubernetes/broken ] || exit 1; exec "$@"';
+    const wrapped = ['/bin/sh', '-c', script, 'kube-apiserver', ...command];
+    pod.spec.containers[0] = { ...pod.spec.containers[0], command: wrapped };
+    const [ca, before] = [await plane.caOn(one), await pids(one)];
+    await writeFile(file, JSON.stringify(pod));
+    await waitFor('it to run that way', async () => (await pids(one).catch(() => before)) !== before, LIMIT);
+    await waitFor('it to be back', () => plane.isReady(one), LIMIT);
+    const [other, otherCa] = [await pids(two), await plane.caOn(two)];
+    await writeFile(one.file('/etc/kubernetes/broken'), '');
+    await plane.cluster.change('common', { apiServerOIDC: { restart: { readyTimeoutSeconds: 10 } } });
+    await plane.cluster.setSecret('ingress', plane.newMaterial('fifth'));
+    await untilMessage(
+      'Degraded',
+      'True RolloutStopped',
+      /node-1: start: no kube-apiserver runs, with the old CA too; before that: start: no kube-apiserver runs/u,
+    );
+    assert.equal(await plane.caOn(one), ca);
+    assert.deepEqual([await pids(two), await plane.caOn(two)], [other, otherCa]);
+    const status = await plane.cluster.status('common');
+    assert.equal(status.nodes?.[0]?.phase, 'Failed');
+    assert.equal(status.stopped?.node, 'node-1');
+    await rm(one.file('/etc/kubernetes/broken'));
+    await waitFor('it to be mended', () => plane.isReady(one), LIMIT);
+    await plane.cluster.change('common', { apiServerOIDC: { restart: { readyTimeoutSeconds: 120 } } });
+    await retry('mended again');
+    await rotated();
+    await writeFile(file, text);
+    await waitFor(
+      'the plain one',
+      async () => (await plane.isReady(one)) && !(await one.exec('ps', 'ax')).includes('broken'),
+      LIMIT,
+    );
+  });
+
+  test('a node that is down from the start holds up every other, and all are rotated once it is there', async () => {
+    await rotator[Symbol.asyncDispose]();
+    const before = await pids(one);
+    const ca = await plane.caOn(one);
+    const served = await plane.cluster.textsOf('shop');
+    await two.kill();
+    await plane.cluster.setSecret('ingress', plane.newMaterial('sixth'));
+    rotator = await startRotator(plane.kubeconfig, plane.env);
+    await untilMessage('APIServersRotated', 'False RollingOut', /waiting for the API server of node-2/u);
+    assert.equal((await plane.cluster.status('common')).nodes?.[1]?.phase, 'Unreachable');
+    assert.deepEqual([await pids(one), await plane.caOn(one)], [before, ca]);
+    assert.deepEqual(await plane.cluster.textsOf('shop'), served);
+    await two.start();
+    await rotated();
+    assert.notEqual(await pids(one), before);
   });
 });

@@ -17,22 +17,28 @@ type IssueOptions = {
 
 let serial = 0;
 
-/** A certificate authority of its own. */
-export function makeCa(dir: string, name: string): Authority {
+/**
+ * A certificate authority of its own.
+ * @param serial a negative one is read by OpenSSL and refused by Go
+ */
+export function makeCa(dir: string, name: string, serial?: string): Authority {
   const files = place(dir, name);
   newKey(files.keyFile);
+  const numbered = serial === undefined ? [] : ['-set_serial', serial];
+  const { keyFile, certFile } = files;
   openssl(
     'req',
     '-x509',
     '-new',
     '-key',
-    files.keyFile,
+    keyFile,
     '-subj',
     `/CN=${name}`,
     '-days',
     '30',
+    ...numbered,
     '-out',
-    files.certFile,
+    certFile,
   );
   return authority(dir, files);
 }

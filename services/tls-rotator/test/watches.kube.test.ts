@@ -158,4 +158,40 @@ describe('a copy of objects', { skip: skipWithoutKube() }, () => {
     for (const name of ['before', 'afterwards']) await untilHas(reflector, name);
     client[Symbol.dispose]();
   });
+
+  test('a copy that is told 410 lists anew at once, and goes on from there', async () => {
+    await using first = await open(kube.url);
+    await first.synced;
+    const real = client;
+    let old = true;
+    const answers: string[] = [];
+    // As a watch that was resumed too late: the API server itself says that the version is gone.
+    client = {
+      ...real,
+      watch: (path, query, onLine, signal) => {
+        const resourceVersion = old ? '1' : (query.resourceVersion ?? '');
+        old = false;
+        const note = (line: string) => {
+          answers.push(line);
+          onLine(line);
+        };
+        return real.watch(path, { ...query, resourceVersion }, note, signal);
+      },
+    };
+    seen = [];
+    await using reflector = startReflector<string>(client, {
+      path: '/api/v1/namespaces',
+      keep: ({ metadata }) => metadata.resourceVersion,
+      onChange: () => {},
+      relistMs: 600_000,
+      silenceMs: 60_000,
+      watcher,
+    });
+    await waitFor('the second list', () => seen.filter((s) => s === 'listed').length === 2);
+    assert.match(answers.join(), /"code":410|Expired/u);
+    await cluster().namespace('after-gone');
+    await untilHas(reflector, 'after-gone');
+    assert.deepEqual(seen, ['listed', 'listed']);
+    real[Symbol.dispose]();
+  });
 });

@@ -26,6 +26,13 @@ export function skipWithoutNodes(): false | string {
     : `no ${missing.join(', ')}: apt-get install openssh-server cron sudo iproute2`;
 }
 
+/** Why no node can have systemd as its first process, or false. */
+export function skipWithoutSystemd(): false | string {
+  if (!existsSync('/usr/lib/systemd/systemd')) return 'no systemd on this machine';
+  const isOwn = existsSync('/sys/fs/cgroup/systemd') || existsSync('/sys/fs/cgroup/cgroup.controllers');
+  return isOwn ? false : 'no cgroup hierarchy for systemd';
+}
+
 /** A bridge with a network namespace for each node. */
 export async function startNetwork(nodes: number): Promise<Network> {
   const tag = process.pid.toString(36).slice(-5);

@@ -1,7 +1,7 @@
 # The first process of a node: its own host name, mounts and processes, and what runs on it.
-#   sh node-init.sh FOLDER NAME NODE_JS KUBELET
+#   sh node-init.sh FOLDER NAME NODE_JS KUBELET plain|systemd
 set -eu
-dir=$1 name=$2 node=$3 kubelet=$4
+dir=$1 name=$2 node=$3 kubelet=$4 init=$5
 hostname "$name"
 mount --make-rprivate /
 mount --bind "$dir/etc" /etc
@@ -11,6 +11,7 @@ mkdir -p /run/sshd /run/lock
 cat /proc/sys/kernel/random/uuid >/run/boot-id
 mount --bind /run/boot-id /proc/sys/kernel/random/boot_id
 ip link set lo up
+[ "$init" = plain ] || exec /bin/sh "$(dirname "$0")/node-systemd.sh" "$dir" "$node" "$kubelet"
 /usr/sbin/sshd -D -e -f "$dir/sshd_config" >>"$dir/sshd.log" 2>&1 &
 cron -f >>"$dir/cron.log" 2>&1 &
 while :; do

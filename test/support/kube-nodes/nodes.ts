@@ -47,8 +47,10 @@ export type NodesOptions = {
   /** More flags of every kube-apiserver. */
   flags?: (given: string) => readonly string[];
   /** Files below /etc/kubernetes/pki of every node. */
-  pki?: Readonly<Record<string, string>>;
+  pki?: Readonly<Record<string, string>> | ((given: string) => Readonly<Record<string, string>>);
   graceSeconds?: number;
+  /** What starts everything else on a node: a script, with cron; or systemd (see `skipWithoutSystemd`). */
+  init?: 'plain' | 'systemd';
 };
 
 /**
@@ -59,7 +61,14 @@ export type NodesOptions = {
 export async function startNodes(options: NodesOptions = {}): Promise<TestNodes> {
   const programs = findKube();
   if (programs === undefined) throw new Error('there is no kube-apiserver; ask skipWithoutKube first');
-  const { count = 3, graceSeconds = 2, pki = {}, flags = () => [], before = async () => '' } = options;
+  const {
+    count = 3,
+    graceSeconds = 2,
+    init = 'plain',
+    pki = {},
+    flags = () => [],
+    before = async () => '',
+  } = options;
   await using started = new AsyncDisposableStack();
   const temp: TempDir = started.use(await tempDir('nodes'));
   const network = started.use(await startNetwork(count));
@@ -74,7 +83,8 @@ export async function startNodes(options: NodesOptions = {}): Promise<TestNodes>
     const dir = path.join(temp.path, `node-${number}`);
     const hostKeys = await makeNodeFiles(dir, shared.authorizedKey);
     const address = network.address(number);
-    await copyPki(dir, shared, { name: `node-${number}`, address, more: pki });
+    const more = typeof pki === 'function' ? pki(given) : pki;
+    await copyPki(dir, shared, { name: `node-${number}`, address, more });
     const command = [programs.apiserver, ...apiserverFlags(etcd, address), ...flags(given)];
     await writeManifest(path.join(dir, 'etc', 'kubernetes', 'manifests'), command, graceSeconds);
     const node = createNode({
@@ -83,6 +93,7 @@ export async function startNodes(options: NodesOptions = {}): Promise<TestNodes>
       dir,
       hostKeys,
       namespace: network.namespace(number),
+      init,
     });
     started.defer(() => node.kill());
     await node.start();
@@ -96,9 +107,32 @@ export async function startNodes(options: NodesOptions = {}): Promise<TestNodes>
   };
 }
 
-type Place = { name: string; address: string; dir: string; hostKeys: readonly string[]; namespace: string };
+/** systemd rules the hierarchy it is in: each has a part of its own. In the old layout, the new one, and the one between. */
+const CGROUPS = '/sys/fs/cgroup/systemd /sys/fs/cgroup/unified /sys/fs/cgroup';
+const IN_OWN_CGROUP = `for root in ${CGROUPS}; do
+  [ -e $root/cgroup.procs ] || continue
+  mkdir -p $root/$0 && echo $$ >$root/$0/cgroup.procs
+done
+exec "$@"`;
+/** Its processes are killed, and may take a moment. */
+const REMOVE_CGROUP = `for root in ${CGROUPS}; do
+  tries=0
+  while [ -d $root/$0 ] && [ $tries -lt 50 ]; do
+    find $root/$0 -depth -type d -exec rmdir {} + 2>/dev/null
+    tries=$((tries + 1)); sleep 0.1
+  done
+done`;
 
-function createNode({ name, address, dir, hostKeys, namespace }: Place): TestNode {
+type Place = {
+  name: string;
+  address: string;
+  dir: string;
+  hostKeys: readonly string[];
+  namespace: string;
+  init: 'plain' | 'systemd';
+};
+
+function createNode({ name, address, dir, hostKeys, namespace, init: kind }: Place): TestNode {
   let init: Child | undefined;
   const script = path.join(import.meta.dirname, 'node-init.sh');
   const kubelet = path.join(import.meta.dirname, 'kubelet.ts');
@@ -107,13 +141,20 @@ function createNode({ name, address, dir, hostKeys, namespace }: Place): TestNod
     file: (onNode) => path.join(dir, onNode),
     async start() {
       const own = ['--uts', '--mount', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'];
-      const boot = ['/bin/sh', script, dir, name, process.execPath, kubelet];
-      const args = ['netns', 'exec', namespace, 'unshare', ...own, ...boot];
-      init = await startChild({ command: 'ip', args, logFile: path.join(dir, 'init.log') });
+      const boot = ['/bin/sh', script, dir, name, process.execPath, kubelet, kind];
+      const inside = ['ip', 'netns', 'exec', namespace, 'unshare', ...own];
+      const logFile = path.join(dir, 'init.log');
+      const args =
+        kind === 'plain'
+          ? [...inside, ...boot]
+          : ['-c', IN_OWN_CGROUP, namespace, ...inside, '--cgroup', ...boot];
+      const command = kind === 'plain' ? (args.shift() as string) : '/bin/sh';
+      init = await startChild({ command, args, logFile });
     },
     async kill() {
       init?.signal('SIGKILL');
       await init?.exited;
+      if (kind === 'systemd') await run('/bin/sh', ['-c', REMOVE_CGROUP, namespace]);
     },
     async exec(...command) {
       const children = await readFile(`/proc/${init?.pid}/task/${init?.pid}/children`, 'utf8');

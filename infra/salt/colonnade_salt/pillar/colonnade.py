@@ -132,6 +132,9 @@ _OPTIONS = {
     "password_file": _text,
     "token": _text,
     "token_file": _text,
+    "identity_file": _text,
+    # Read by the engine alone.
+    "enrol_token_file": _text,
     "pillarenv": _text,
     "budget_ms": _integer(200, 10_000),
     "max_queue": _integer(1, 1_000_000),
@@ -182,9 +185,10 @@ def _read_options(opts, args, kwargs):
     if "master" not in conf:
         raise _misconfigured("option master (the logical master's id) is missing")
     conf["password"] = _secret(given, "password")
-    conf["token"] = _secret(given, "token")
+    conf["token"] = _identity(given) or _secret(given, "token")
     if not conf["token"] or not _TOKEN.match(conf["token"]):
-        raise _misconfigured("option token_file (or token) must give the master's token")
+        what = "token_file (or token)" if "identity_file" not in given else "identity_file, or token_file beside it,"
+        raise _misconfigured(f"option {what} must give the master's token")
     conf["tls"] = _tls_options(given.get("tls"))
     conf["breaker"] = {"failures": 5, "cooldown_ms": 3000, **given.get("breaker", {})}
     _check(conf["breaker"], _BREAKER_OPTIONS, "breaker.")
@@ -224,6 +228,24 @@ def _sentinel_options(sentinel):
         if name not in sentinel:
             raise _misconfigured(f"option sentinel.{name} is missing")
     return {**sentinel, "password": _secret(sentinel, "password", "sentinel.")}
+
+
+def _identity(options):
+    """The token the engine ``colonnade_identity`` keeps, or None when there is none that is good now."""
+    path = options.get("identity_file")
+    if path is None:
+        return None
+    if not os.path.exists(path):
+        log.warning("Colonnade: there is no identity in the file of option identity_file")
+        return None
+    try:
+        found = json.loads(_secret(options, "identity"))
+        if found["expires_at"] > time.time():
+            return found["token"]
+    except (ValueError, KeyError, TypeError):
+        raise _misconfigured("the file of option identity_file is not one of the engine's") from None
+    log.warning("Colonnade: the identity in the file of option identity_file has expired")
+    return None
 
 
 def _secret(options, name, prefix=""):

@@ -1,7 +1,8 @@
 import type { ConsumerLag, ServiceInstance, StreamFill } from '@colonnade/bus';
-import { SERVICES } from '@colonnade/contracts';
+import { OPTIONAL_SERVICES, SERVICES } from '@colonnade/contracts';
 import { fromPlain } from '@colonnade/value';
 import { EXIT } from '../exit-codes.ts';
+import { variable } from '../profile/settings.ts';
 import { defineCommand } from '../table/command.ts';
 import type { Output } from '../terminal/output.ts';
 
@@ -11,12 +12,25 @@ export const status = defineCommand({
   path: 'status',
   summary: 'show all services, streams and readers, asked over NATS',
   details:
-    'As the NATS user "operator": PING, INFO and STATS of every service, how full each stream is, how far each reader is behind. tls-rotator runs beside a cluster and is not asked: its own /readyz says how it is. Exit code 8 when a service does not answer or nobody reads a stream.',
+    'As the NATS user "operator": PING, INFO and STATS of every service, how full each stream is, how far each reader is behind. Exit code 8 when a service does not answer or nobody reads a stream. tls-rotator, which not every installation has, is only missed where --expect or COLONNADE_EXPECT names it.',
+  options: {
+    expect: {
+      help: 'a service that this installation has',
+      value: 'SERVICE',
+      choices: [...OPTIONAL_SERVICES],
+      repeat: true,
+    },
+  },
   examples: [
     ['status', 'everything'],
+    ['status --expect tls-rotator', 'where a Kubernetes cluster is rotated for'],
     ['colonnade status --json | jq .missing', 'for a program'],
   ],
-  async run(session) {
+  async run(session, { options }) {
+    const expected = new Set([
+      ...options.expect,
+      ...(variable(session.env, 'COLONNADE_EXPECT') ?? '').split(/[ ,]+/u),
+    ]);
     await using inspector = await session.inspector();
     const [services, streams, consumers] = await Promise.all([
       inspector.services(),
@@ -24,7 +38,9 @@ export const status = defineCommand({
       inspector.consumers(),
     ]);
     const seen = new Set(services.map(({ name }) => name));
-    const missing = [...SERVICES].filter((name) => !seen.has(name)).sort();
+    const missing = [...SERVICES]
+      .filter((name) => !seen.has(name) && (!OPTIONAL_SERVICES.has(name) || expected.has(name)))
+      .sort();
     const unread = consumers
       .filter(({ readers }) => readers === 0)
       .map(({ stream, name }) => `${stream}/${name}`);

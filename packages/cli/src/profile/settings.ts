@@ -8,9 +8,10 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
   COLONNADE_TOKEN: 'the token, where no file can be had; other processes of the user can see it',
   COLONNADE_CA_FILE: 'CA of pillar-api, PEM, where the system does not know it',
   COLONNADE_PROFILE: 'profile to use, as `--profile`',
-  COLONNADE_NATS_URL: 'NATS servers, for `status`, `audit verify` and `audit dead`',
+  COLONNADE_NATS_URL: 'NATS servers, for `status`, `audit verify`, `audit dead` and `tls`',
   COLONNADE_NATS_NKEY_FILE: 'file (0600) with the nkey seed of the NATS user `operator`',
   COLONNADE_NATS_CA_FILE: 'CA of the NATS servers',
+  COLONNADE_EXPECT: 'services beside the usual ones that `status` misses when they are away, as `--expect`',
   EDITOR: 'editor of `pillar edit`; `VISUAL` beats it',
   NO_COLOR: 'set to anything: no bold text',
 };

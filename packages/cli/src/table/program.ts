@@ -32,6 +32,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   audit: 'the audit log on this host',
   hooks: 'executables that run for events',
   generation: 'policies compiled anew',
+  tls: 'the rotation of a Kubernetes ingress’ certificate, asked over NATS',
   bus: 'the users of NATS',
   profile: 'addresses and tokens kept on this host',
 };

@@ -48,6 +48,11 @@ export const ESTATE_STEPS: readonly Step[] = [
     shows: /envs +prod, stage[\s\S]*refuse/,
   },
   {
+    command: 'master enrol',
+    args: (m) => [m.own('salt'), '--expires-in', '600'],
+    shows: /id +[\w-]+[\s\S]*token +cole_\S{40}/,
+  },
+  {
     command: 'master token create',
     args: (m) => [m.own('salt'), '--token-lifetime', '3600'],
     shows: /jti +[\w-]+[\s\S]*token +\S{40}/,

@@ -48,6 +48,7 @@ export const TASK_STEPS: readonly Step[] = [
   },
   { command: 'task list', args: () => ['--state', 'created'], shows: /TEMPLATE[\s\S]*-deploy/, reads: true },
   { command: 'task get', args: (m) => [m.kept.task ?? ''], shows: /pillars .*"version"/, reads: true },
+  { command: 'task token', args: (m) => [m.kept.task ?? ''], shows: /jti +[\w-]+[\s\S]*token +eyJ\S{40}/ },
   { command: 'task state', args: (m) => [m.kept.task ?? '', 'running'], shows: /state +running/ },
   { command: 'task state', args: (m) => [m.kept.task ?? '', 'succeeded'], shows: /state +succeeded/ },
   { command: 'task delete', args: (m) => [m.kept.task ?? '', ...yesIn(m)], types: YES, shows: /./ },

@@ -6,6 +6,8 @@ import type { ObjectMeta } from './objects.ts';
 export type Leadership = AsyncDisposable & {
   /** By our own clock, and false well before anyone else may take over. */
   isLeader(): boolean;
+  /** Who has the Lease, as we saw it last. */
+  holder(): string | undefined;
 };
 
 export type LeaseOptions = {
@@ -41,6 +43,7 @@ export function startLease(client: KubeClient, options: LeaseOptions): Leadershi
   let seen = { version: '', atMs: 0 };
   let leaderUntilMs = 0;
   let wasLeader = false;
+  let holder: string | undefined;
 
   const spec = (lease?: Lease) => ({
     holderIdentity: options.identity,
@@ -73,7 +76,13 @@ export function startLease(client: KubeClient, options: LeaseOptions): Leadershi
         type: MERGE_PATCH,
         timeoutMs,
       });
-    } else return;
+    } else {
+      holder = lease.spec?.holderIdentity ?? undefined;
+      return;
+    }
+    holder = options.identity;
+    // Answers that were slow let it lapse, and somebody has asked meanwhile whether we lead: that has to be told.
+    note();
     // A fifth is left to those whose clock runs faster.
     leaderUntilMs = startMs + options.durationMs * 0.8;
   };
@@ -95,6 +104,7 @@ export function startLease(client: KubeClient, options: LeaseOptions): Leadershi
   })();
   return {
     isLeader: () => performance.now() < leaderUntilMs,
+    holder: () => holder,
     async [Symbol.asyncDispose]() {
       stopped.abort();
       await loop;

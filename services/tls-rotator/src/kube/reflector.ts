@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ColonnadeError } from '@colonnade/contracts';
 import { backoffMs } from '../rules/backoff.ts';
 import { type KubeClient, type KubeStatus, kubeError } from './client.ts';
+import { createCopy } from './copy.ts';
 import type { KubeList, KubeObject } from './objects.ts';
 
 export type ReflectorOptions<T> = {
@@ -29,49 +30,43 @@ export type ReflectorWatcher = {
 export type Reflector<T> = AsyncDisposable & {
   get(key: string): T | undefined;
   entries(): IterableIterator<[string, T]>;
-  /** Resolves once everything has been listed for the first time. */
+  /** Resolves once everything has been listed for the first time; rejects, `unavailable`, when it is disposed before. */
   synced: Promise<void>;
   isSynced(): boolean;
-  /** Takes an object that an answer of the API server showed, before the watch tells of it. */
+  /** Takes an object that an answer of the API server showed, unless the watch has come past it already. */
   note(object: KubeObject): void;
 };
-
-function keyOf({ metadata }: KubeObject): string {
-  return metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-}
 
 const PAGE = '500';
 const WATCH_SECONDS = 290;
 
 /** Lists and watches until disposed. A 429 just after a CRD was made, a 410, a broken connection: it goes on. */
 export function startReflector<T>(client: KubeClient, options: ReflectorOptions<T>): Reflector<T> {
-  const store = new Map<string, T>();
+  const copy = createCopy(options);
   const stopped = new AbortController();
   const first = Promise.withResolvers<void>();
+  // Nobody may be waiting for it.
+  first.promise.catch(() => undefined);
   let synced = false;
-  const put = (object: KubeObject) => {
-    store.set(keyOf(object), options.keep(object));
-    options.onChange(keyOf(object));
+  const sink: Sink = {
+    ...copy,
+    replace(objects, version) {
+      copy.replace(objects, version);
+      synced = true;
+      first.resolve();
+    },
   };
-  const drop = (key: string) => {
-    if (store.delete(key)) options.onChange(key);
-  };
-  const replace = (objects: readonly KubeObject[]) => {
-    const keys = new Set(objects.map(keyOf));
-    for (const object of objects) put(object);
-    for (const key of [...store.keys()]) if (!keys.has(key)) drop(key);
-    synced = true;
-    first.resolve();
-  };
-  const done = run(client, options, { put, drop, replace }, stopped.signal);
+  const done = run(client, options, sink, stopped.signal);
   return {
-    get: (key) => store.get(key),
-    entries: () => store.entries(),
+    get: copy.get,
+    entries: copy.entries,
     synced: first.promise,
     isSynced: () => synced,
-    note: put,
+    note: copy.note,
     async [Symbol.asyncDispose]() {
       stopped.abort();
+      // A pass that waits for the first list would wait for ever, and its object with it.
+      first.reject(new ColonnadeError('unavailable', `${options.path} is not watched any more`));
       await done;
     },
   };
@@ -79,8 +74,10 @@ export function startReflector<T>(client: KubeClient, options: ReflectorOptions<
 
 type Sink = {
   put(object: KubeObject): void;
-  drop(key: string): void;
-  replace(objects: readonly KubeObject[]): void;
+  drop(object: KubeObject): void;
+  /** The watch has come as far as this version. */
+  pass(version: string): void;
+  replace(objects: readonly KubeObject[], version: string): void;
 };
 
 async function run<T>(
@@ -92,7 +89,7 @@ async function run<T>(
   for (let failures = 0; !stop.aborted; ) {
     try {
       const { version, objects } = await listAll(client, options, stop);
-      sink.replace(objects);
+      sink.replace(objects, version);
       options.watcher.relisted(options.path);
       failures = 0;
       await watchFrom(client, options, sink, version, stop);
@@ -149,8 +146,9 @@ async function watchFrom<T>(
   const onEvent = ({ type, object }: WatchEvent) => {
     if (type === 'ERROR') throw kubeError(`watch ${options.path}`, object.code ?? 500, object);
     version = object.metadata.resourceVersion;
-    if (type === 'DELETED') sink.drop(keyOf(object));
+    if (type === 'DELETED') sink.drop(object);
     else if (type !== 'BOOKMARK') sink.put(object);
+    sink.pass(version);
   };
   while (!stop.aborted && performance.now() < relistAt) {
     const ended = await watchOnce(client, options, { version, onEvent, untilMs: relistAt }, stop);

@@ -1,20 +1,21 @@
 import { type ColonnadeError, toColonnadeError } from '@colonnade/contracts';
 import type { Events } from '../events.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { RETRY } from '../kube/objects.ts';
 import type { Recorder } from '../record/recorder.ts';
 import { hashOf } from '../rules/certificates.ts';
-import { isUnfinished, type NodePlan, nextAction } from '../rules/node-machine.ts';
+import { isUnfinished } from '../rules/node-machine.ts';
 import { gateFor, pickNode } from '../rules/rollout.ts';
-import { bundleFor, mayDropOld, type TrustFacts } from '../rules/trust-order.ts';
-import type { Allowed, OidcSpec } from '../spec.ts';
+import { mayDropOld } from '../rules/trust-order.ts';
+import type { Allowed } from '../spec.ts';
 import type { NodeStatus } from '../status.ts';
 import { type DriveJob, type DriveResult, driveNode } from './drive-node.ts';
-import { findNodes, readSshAccess } from './find-nodes.ts';
-import { lookAtNodes, type NodeLook } from './look.ts';
+import type { NodeLook } from './look.ts';
+import { lookAtAll } from './look-at-all.ts';
 import { createNodeBook, type NodeBook } from './node-book.ts';
+import { retryOf, stopSign, trustOf } from './plan-node.ts';
+import { isDone, planNodes } from './plan-nodes.ts';
 import type { NodeRoller, RollJob, RollResult } from './roller.ts';
-import { type Access, createNodeSession, type NodeSession, pathsOf } from './session.ts';
+import { createNodeSession, type NodeSession } from './session.ts';
 
 export type RollerDeps = {
   client: KubeClient;
@@ -54,6 +55,7 @@ export function createNodeRoller(deps: RollerDeps): NodeRoller {
       memory.settled = result.state === 'done' ? { sign, atMs: Date.now() } : undefined;
       return result;
     },
+    plan: (job) => planNodes(deps, job),
     forget(uid) {
       const memory = memories.get(uid);
       memories.delete(uid);
@@ -71,24 +73,13 @@ function doneResult(nodes: readonly NodeStatus[]): RollResult {
 }
 
 /** Everything that decides what nodes should have. */
-function signOf({ oidc, source, ...job }: RollJob): string {
-  const dropping = source !== undefined && mayDropOld(trustOf(job, oidc, source.facts.caBundle ?? ''));
+function signOf(job: RollJob): string {
+  const { oidc, source } = job;
+  const dropping = source !== undefined && mayDropOld(trustOf(job, source.facts.caBundle ?? ''));
   const { caBundle = '' } = source?.facts ?? {};
   return hashOf(
     JSON.stringify([oidc, hashOf(caBundle), hashOf(source?.caKey ?? ''), dropping, retryOf(job.ingress)]),
   );
-}
-
-function retryOf({ metadata }: RollJob['ingress']): string {
-  return `${metadata.generation} ${metadata.annotations?.[RETRY] ?? ''}`;
-}
-
-function trustOf(
-  { servedSinceMs }: Pick<RollJob, 'servedSinceMs'>,
-  oidc: OidcSpec,
-  source: string,
-): TrustFacts {
-  return { source, servedSinceMs, dropAfterMs: oidc.dropOldCAAfterSeconds * 1000, nowMs: Date.now() };
 }
 
 async function rollOnce(
@@ -97,21 +88,14 @@ async function rollOnce(
   memory: Memory,
   stop: AbortSignal,
 ): Promise<RollResult> {
-  const { oidc } = job;
-  let access: Access;
-  let nodes: Awaited<ReturnType<typeof findNodes>>;
+  let looks: readonly NodeLook[];
   try {
-    nodes = await findNodes(deps.client, oidc, deps.allowed);
-    const ssh = await readSshAccess(deps.client, oidc, deps.namespace);
-    const { ca, authorization } = await deps.client.credentials();
-    access = { ssh, paths: pathsOf(oidc), probe: { ...oidc.apiServer, ca, authorization } };
+    looks = await lookAtAll(deps, job, (node) => sessionFor(memory, node));
   } catch (thrown) {
     return refusal(toColonnadeError(thrown), job);
   }
-  const sessions = nodes.map((node) => sessionFor(memory, node));
-  const looks = await lookAtNodes(sessions, access, (look) => planFor(job, look));
   const book = createNodeBook(job.status.nodes ?? [], looks);
-  return workOnOne(deps, { ...job, access, looks, book, stop });
+  return workOnOne(deps, { ...job, looks, book, stop });
 }
 
 /** A node that has got another address is another one to talk to. */
@@ -128,33 +112,7 @@ function refusal(error: ColonnadeError, { status }: RollJob): RollResult {
   return { state: 'stopped', reason, message: error.message, nodes: status.nodes ?? [], unfinished: false };
 }
 
-/** Without a source a node goes on to what it was begun with. */
-function planFor(
-  job: RollJob,
-  { present, facts }: { present: string; facts: NodeLook['facts'] },
-): NodePlan & { bundle: string } {
-  const { oidc, source } = job;
-  const { restart } = oidc;
-  const waits = {
-    minWaitMs: restart.minimumWaitSeconds * 1000,
-    goneTimeoutMs: restart.stopTimeoutSeconds * 1000,
-    readyTimeoutMs: restart.readyTimeoutSeconds * 1000,
-  };
-  const bundle = source?.facts.caBundle;
-  if (bundle === undefined) {
-    const target = facts?.journal?.target ?? facts?.ca?.hash ?? '';
-    return { ...waits, target, keyTarget: undefined, bundle: present };
-  }
-  const { text, hash } = bundleFor(trustOf(job, oidc, bundle), present);
-  return {
-    ...waits,
-    target: hash,
-    keyTarget: source?.caKey === undefined ? undefined : hashOf(source.caKey),
-    bundle: text,
-  };
-}
-
-type Work = RollJob & { access: Access; looks: readonly NodeLook[]; book: NodeBook; stop: AbortSignal };
+type Work = RollJob & { looks: readonly NodeLook[]; book: NodeBook; stop: AbortSignal };
 
 async function workOnOne(deps: RollerDeps, work: Work): Promise<RollResult> {
   const { looks, book, status } = work;
@@ -165,7 +123,7 @@ async function workOnOne(deps: RollerDeps, work: Work): Promise<RollResult> {
     unfinished: look.facts !== undefined && isUnfinished(look.facts),
     done: isDone(look),
   }));
-  const sign = `${hashOf(work.source?.facts.caBundle ?? '').slice(0, 16)} ${retryOf(work.ingress)}`;
+  const sign = stopSign(work);
   const stopped = status.stopped?.for === sign ? status.stopped : undefined;
   const picked = stopped === undefined || views.some((v) => v.unfinished) ? pickNode(views) : undefined;
   const look = looks.find((l) => l.node.name === picked?.name);
@@ -176,7 +134,10 @@ async function workOnOne(deps: RollerDeps, work: Work): Promise<RollResult> {
     return waiting(deps, book, `${unreachable[0]?.node.name}: ${unreachable[0]?.fault ?? ''}`, false);
   }
   const result = await driveNode(driveJob(deps, work, look));
-  if (result.end === 'stopped') {
+  // What it was stopped for has been told, and a person has said that it may go on.
+  const isTold =
+    stopped === undefined && status.stopped !== undefined && look.facts.journal?.phase === 'back';
+  if (result.end === 'stopped' && !(isTold && !result.unfinished)) {
     const { step, output, unfinished } = result;
     return stoppedResult({ node: look.node.name, step, output, for: sign }, book, unfinished);
   }
@@ -185,14 +146,6 @@ async function workOnOne(deps: RollerDeps, work: Work): Promise<RollResult> {
 
 function messageOf({ node }: NodeLook, result: DriveResult): string {
   return result.end === 'waiting' ? `${node.name}: ${result.message}` : '';
-}
-
-function isDone({ facts, plan, ready }: NodeLook): boolean {
-  return (
-    facts !== undefined &&
-    plan !== undefined &&
-    nextAction(facts, plan, { ready, gate: 'asked later' }).do === 'nothing'
-  );
 }
 
 function waiting({ pollMs }: RollerDeps, book: NodeBook, message: string, unfinished: boolean): RollResult {
@@ -216,7 +169,8 @@ function stoppedResult(
 }
 
 function driveJob(deps: RollerDeps, work: Work, look: NodeLook): DriveJob {
-  const { access, looks, book, oidc, ingress } = work;
+  const { looks, book, oidc, ingress } = work;
+  const { access } = look;
   const { name } = look.node;
   const plan = look.plan as NonNullable<NodeLook['plan']>;
   const told = (failure?: string) => (act: string) =>
@@ -236,7 +190,10 @@ function driveJob(deps: RollerDeps, work: Work, look: NodeLook): DriveJob {
         unfinished: false,
         done: false,
       }));
-      return gateFor(name, views, oidc.restart.allowDowntime);
+      return {
+        gate: gateFor(name, views, oidc.restart.allowDowntime),
+        gateReload: gateFor(name, views, true),
+      };
     },
     async onPhase(phase, message, facts) {
       if (!book.note(name, phase, message, facts)) return;

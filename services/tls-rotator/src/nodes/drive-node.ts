@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ColonnadeError, toColonnadeError } from '@colonnade/contracts';
 import { backoffMs } from '../rules/backoff.ts';
 import type { NodeFacts } from '../rules/node-facts.ts';
-import { type Action, isUnfinished, type NodePlan, nextAction } from '../rules/node-machine.ts';
+import {
+  type Action,
+  isUnfinished,
+  type NodePlan,
+  nextAction,
+  type Surroundings,
+} from '../rules/node-machine.ts';
 import type { OidcSpec } from '../spec.ts';
 import type { NodePhase } from '../status.ts';
 import { type Change, type Payload, perform, phaseOf } from './perform.ts';
@@ -14,8 +20,8 @@ export type DriveJob = {
   oidc: OidcSpec;
   plan: NodePlan;
   payload: Payload;
-  /** Why the node's API server must not go down now; asked anew before each step. */
-  gate: () => Promise<string | undefined>;
+  /** Why the node's API server must not go down, or its file not change, now; asked anew before each step. */
+  gate: () => Promise<Gates>;
   /** Whether a node may be begun: as the leader, and not while paused. */
   mayBegin: () => boolean;
   pollMs: number;
@@ -24,6 +30,8 @@ export type DriveJob = {
   onStep: (step: string, ms: number) => Promise<void>;
   onStepFailed: (step: string, error: ColonnadeError) => Promise<void>;
 };
+
+export type Gates = Pick<Surroundings, 'gate' | 'gateReload'>;
 
 export type DriveResult =
   | { end: 'done' }
@@ -48,8 +56,10 @@ export async function driveNode(job: DriveJob): Promise<DriveResult> {
       action = await decide(job, facts);
       await job.onPhase(phaseOf(action, facts.journal), messageOf(action), facts);
       if (action.do === 'nothing') return { end: 'done' };
+      if (action.do === 'fail' && facts.journal === undefined && !job.mayBegin())
+        return { end: 'waiting', message: 'no node is begun now' };
       if (action.do === 'fail')
-        return { end: 'stopped', step: action.step, output: action.reason, unfinished: true };
+        return { end: 'stopped', step: action.step, output: action.reason, unfinished: isUnfinished(facts) };
       if (action.do === 'wait' && mayLeave(facts, action)) return { end: 'waiting', message: action.reason };
       if (action.do === 'begin' && !job.mayBegin())
         return { end: 'waiting', message: 'no node is begun now' };
@@ -86,10 +96,12 @@ function giveUp(error: ColonnadeError, action: Action, facts: NodeFacts | undefi
 }
 
 async function decide(job: DriveJob, facts: NodeFacts): Promise<Action> {
-  const isDown = facts.manifest.where !== 'in-place';
-  const ready = isDown ? false : await job.session.ready(job.access);
-  const gate = isDown ? undefined : await job.gate();
-  return nextAction(facts, job.plan, { ready, gate });
+  if (facts.manifest.where !== 'in-place')
+    return nextAction(facts, job.plan, { ready: false, gate: undefined });
+  const ready = await job.session.ready(job.access);
+  const asked = job.plan.reload !== undefined || facts.journal?.apply === 'reload';
+  const loaded = ready && asked ? await job.session.loaded(job.access) : undefined;
+  return nextAction(facts, job.plan, { ready, loaded, ...(await job.gate()) });
 }
 
 /** Only what waits for others is left; a node that is stopping or starting is stayed with. */

@@ -121,6 +121,12 @@ write_restorer() {
   cat <<'RESTORER'
 # Written by Colonnade's tls-rotator. Brings a parked manifest back if whoever parked it does not.
 home=$1 manifest=$2
+if [ "${3:-}" = armed ]; then
+  # Who watches: the look asks for this process.
+  read -r boot at _ <"$home/deadline"
+  printf '%s %s %s\n' "$boot" "$at" $$ >"$home/deadline.new" && mv "$home/deadline.new" "$home/deadline"
+  exec /bin/sh "$0" "$home" "$manifest"
+fi
 parked=$home/$(basename "$manifest")
 while [ -e "$parked" ]; do
   read -r boot at _ <"$home/deadline" || at=0
@@ -130,11 +136,9 @@ while [ -e "$parked" ]; do
     sync "$home" "$(dirname "$manifest")"
     exit 0
   fi
-  [ "${3:-}" = once ] && exit 0
   sleep 1
 done
 # Not parked yet: wait for it as long as it may still come.
-[ "${3:-}" = once ] && exit 0
 read -r boot at _ <"$home/deadline" || exit 0
 now=$(cut -d ' ' -f 1 /proc/uptime | tr -d . | sed 's/$/0/')
 [ "$now" -lt "$at" ] || exit 0
@@ -143,7 +147,14 @@ exec /bin/sh "$0" "$home" "$manifest"
 RESTORER
 }
 
-# After a reboot systemd or cron starts it; now it is started in a session of its own.
+# Out of reach of whatever ends our session: a unit of its own, for a session's processes may be killed with it.
+start_restorer() {
+  set -- "$restorer" "$home" "$manifest" armed
+  if [ -d /run/systemd/system ] && systemd-run --quiet --collect /bin/sh "$@" </dev/null >/dev/null 2>&1; then return; fi
+  setsid /bin/sh "$@" </dev/null >/dev/null 2>&1 &
+}
+
+# After a reboot systemd or cron starts it.
 arm() {
   prepare
   write_restorer | replace "$restorer" 0700
@@ -168,11 +179,7 @@ UNIT
     fail 'neither systemd nor cron: nothing would bring the manifest back after a reboot'
   fi
   extend "$1" 0
-  setsid /bin/sh -c '
-    read -r boot at _ <"$1/deadline"
-    printf "%s %s %s\n" "$boot" "$at" $$ >"$1/deadline.new" && mv "$1/deadline.new" "$1/deadline"
-    exec /bin/sh "$1/restore.sh" "$1" "$2"
-  ' colonnade "$home" "$manifest" </dev/null >/dev/null 2>&1 &
+  start_restorer
   tries=0
   until is_armed; do
     tries=$((tries + 1))

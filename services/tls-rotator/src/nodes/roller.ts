@@ -1,3 +1,4 @@
+import type { TlsStep } from '@colonnade/contracts';
 import type { Source } from '../source.ts';
 import type { IngressTls, OidcSpec } from '../spec.ts';
 import type { NodeStatus, Status } from '../status.ts';
@@ -16,6 +17,8 @@ export type RollJob = {
   onProgress: (result: RollResult) => Promise<void>;
 };
 
+export type PlanJob = Pick<RollJob, 'ingress' | 'oidc' | 'source' | 'servedSinceMs' | 'status'>;
+
 export type RollResult = {
   /** `done`: every node trusts the source and runs with it. */
   state: 'done' | 'working' | 'stopped';
@@ -30,11 +33,19 @@ export type RollResult = {
 };
 
 /** Brings nodes to what they have to trust, one after the other. */
+/** What would be done on one node; `done`: it needs nothing. */
+export type NodeStep = { name: string; does: TlsStep['does'] | 'done'; why: string };
+
 export type NodeRoller = AsyncDisposable & {
   /**
    * Looks at every node and works on one, until that one is finished or has to wait. Once the API server of a node is
    * on its way down nothing but the node itself is asked: the cluster's API may be the one that is away.
    */
   roll(job: RollJob): Promise<RollResult>;
+  /**
+   * Looks at every node, through connections of its own, and tells what `roll` would do, in its order. Changes nothing.
+   * @throws ColonnadeError `forbidden`, `not_found` …: why the nodes cannot be looked at at all
+   */
+  plan(job: PlanJob): Promise<{ steps: readonly NodeStep[]; stopped: RollResult['stopped'] }>;
   forget(uid: string): void;
 };

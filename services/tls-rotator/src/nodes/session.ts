@@ -1,8 +1,8 @@
 import { NO_FILE, type NodeFacts } from '../rules/node-facts.ts';
-import type { OidcSpec } from '../spec.ts';
+import { caFileOf, type OidcSpec } from '../spec.ts';
 import type { NodeAddress } from './find-nodes.ts';
 import { type NodePaths, parseLook, runHelper, type Verb } from './helper.ts';
-import { isReady, type ReadyProbe } from './ready.ts';
+import { isReady, loadedConfig, type ReadyProbe } from './ready.ts';
 import { connectSsh, type Ssh, type SshTarget } from './ssh.ts';
 
 /** How the nodes of one IngressTLS are reached in one pass. */
@@ -19,13 +19,16 @@ export type NodeSession = AsyncDisposable & {
   look(access: Access): Promise<NodeFacts>;
   readCa(access: Access): Promise<string>;
   ready(access: Access): Promise<boolean>;
+  /** SHA-256 of the authentication configuration its API server says it runs with; undefined: it tells of none. */
+  loaded(access: Access): Promise<string | undefined>;
   run(access: Access, step: { verb: Verb; args?: readonly string[]; input?: string }): Promise<void>;
 };
 
-export function pathsOf({ restart, destCAPath, writeKey }: OidcSpec): NodePaths {
+export function pathsOf(oidc: OidcSpec): NodePaths {
+  const { restart, writeKey } = oidc;
   return {
     manifest: restart.manifestPath,
-    ca: destCAPath,
+    ca: caFileOf(oidc),
     key: writeKey.enabled ? writeKey.path : undefined,
   };
 }
@@ -53,6 +56,13 @@ export function createNodeSession(node: NodeAddress): NodeSession {
         return await isReady(await connected(access), access.probe);
       } catch {
         return false;
+      }
+    },
+    async loaded(access) {
+      try {
+        return await loadedConfig(await connected(access), access.probe);
+      } catch {
+        return undefined;
       }
     },
     run: async (access, step) => void (await helper(access, step)),

@@ -1,6 +1,6 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import { Client, type ClientChannel, type ConnectConfig, type ServerHostKeyAlgorithm } from 'ssh2';
-import { checkHostKey, type KnownHost, pinnedTypes } from '../rules/known-hosts.ts';
+import { checkHostKey, hasOnlyAuthority, type KnownHost, pinnedTypes } from '../rules/known-hosts.ts';
 import { readSshKey } from './private-key.ts';
 
 export type SshTarget = {
@@ -87,7 +87,12 @@ export async function connectSsh(target: SshTarget): Promise<Ssh> {
   };
 }
 
-function unpinned({ host, port }: SshTarget): ColonnadeError {
+function unpinned({ host, port, knownHosts }: SshTarget): ColonnadeError {
+  if (hasOnlyAuthority(knownHosts, host, port))
+    return new ColonnadeError(
+      'forbidden',
+      `no host key of ${host} is pinned, only the authority of a host certificate (@cert-authority): no SSH library for Node.js checks host certificates. Pin its plain key too: ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`,
+    );
   const option = port === 22 ? '' : `-p ${port} `;
   return new ColonnadeError(
     'forbidden',
@@ -119,15 +124,13 @@ function runCommand(client: Client, { command, input, timeoutMs, where }: Job): 
   }, timeoutMs);
   client.once('close', broken);
   const start = (channel: ClientChannel) => {
-    const out = { stdout: '', stderr: '' };
-    const keep = (key: keyof typeof out) => (part: Buffer) => {
-      if (out[key].length < MAX_OUTPUT) out[key] += part.toString('utf8');
-    };
-    channel.on('data', keep('stdout'));
-    channel.stderr.on('data', keep('stderr'));
+    const stdout = collect();
+    const stderr = collect();
+    channel.on('data', stdout.keep);
+    channel.stderr.on('data', stderr.keep);
     // Without a code it was cut off or ended by a signal: nobody knows what was done.
     channel.on('close', (code?: number | null) =>
-      typeof code === 'number' ? resolve({ code, ...out }) : broken(),
+      typeof code === 'number' ? resolve({ code, stdout: stdout.text(), stderr: stderr.text() }) : broken(),
     );
     channel.on('error', broken);
     channel.end(input);
@@ -140,6 +143,19 @@ function runCommand(client: Client, { command, input, timeoutMs, where }: Job): 
     clearTimeout(timer);
     client.removeListener('close', broken);
   });
+}
+
+/** A character may come in two parts, so text is made of the whole. */
+function collect() {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  return {
+    keep(part: Buffer) {
+      if (bytes < MAX_OUTPUT) parts.push(part);
+      bytes += part.length;
+    },
+    text: () => Buffer.concat(parts).toString('utf8'),
+  };
 }
 
 function forward(client: Client, port: number, where: string): Promise<ClientChannel> {

@@ -1,5 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Bus, type BusConfig, connectService } from '@colonnade/bus';
+import {
+  type Bus,
+  type BusConfig,
+  connectService,
+  type Route,
+  type ServedService,
+  type ServiceDescription,
+} from '@colonnade/bus';
 import { ColonnadeError, startCall } from '@colonnade/contracts';
 import type { Logger } from '@colonnade/service-kit';
 import type { SpoolItem } from './spool.ts';
@@ -7,6 +14,8 @@ import type { SpoolItem } from './spool.ts';
 export type LateBus = AsyncDisposable & {
   /** @throws ColonnadeError `bus_unavailable`: not connected, or not stored */
   publish(item: SpoolItem): Promise<void>;
+  /** Answers requests, from the moment there is a connection until disposed; called once. */
+  serve(service: ServiceDescription, routes: readonly Route[]): AsyncDisposable;
   isConnected(): boolean;
 };
 
@@ -17,6 +26,8 @@ const PUBLISH_BUDGET_MS = 5000;
 export function connectLate(config: BusConfig, logger: Logger): LateBus {
   const stopped = new AbortController();
   let bus: Bus | undefined;
+  let served: ServedService | undefined;
+  const routes = Promise.withResolvers<[ServiceDescription, readonly Route[]] | undefined>();
   const connecting = (async () => {
     for (let tries = 0; !stopped.signal.aborted && bus === undefined; tries += 1) {
       bus = await connectService('tls-rotator', config, logger).catch((thrown) => {
@@ -26,9 +37,21 @@ export function connectLate(config: BusConfig, logger: Logger): LateBus {
       if (bus === undefined)
         await sleep(RETRY_MS, undefined, { signal: stopped.signal }).catch(() => undefined);
     }
-  })();
+    const wanted = await routes.promise;
+    if (wanted !== undefined && !stopped.signal.aborted) served = await bus?.serve(...wanted);
+  })().catch((thrown: unknown) => logger.error({ err: thrown }, 'requests are not answered'));
   return {
     isConnected: () => bus?.isConnected() === true,
+    serve(service, wanted) {
+      routes.resolve([service, wanted]);
+      return {
+        async [Symbol.asyncDispose]() {
+          stopped.abort();
+          await connecting;
+          await served?.[Symbol.asyncDispose]();
+        },
+      };
+    },
     async publish({ subject, msgId, payload }) {
       if (bus?.isConnected() !== true) throw new ColonnadeError('bus_unavailable', 'not connected to NATS');
       // It may have been stored by a try whose acknowledgement was lost.
@@ -39,6 +62,7 @@ export function connectLate(config: BusConfig, logger: Logger): LateBus {
     },
     async [Symbol.asyncDispose]() {
       stopped.abort();
+      routes.resolve(undefined);
       await connecting;
       await bus?.[Symbol.asyncDispose]();
     },

@@ -126,6 +126,15 @@ function checkUnderName(known: readonly KnownHost[], name: string, key: Buffer):
   return { ok: false, why: pinned.some((line) => line.type === type) ? 'changed' : 'new' };
 }
 
+/** Whether a host is only known by the authority of its host certificates. */
+export function hasOnlyAuthority(known: readonly KnownHost[], host: string, port: number): boolean {
+  const names = [lookupName(host, port), host.toLowerCase()];
+  const lines = known.filter((line) => names.some((name) => hostMatches(line.hosts, name)));
+  return (
+    lines.some((line) => line.marker === 'cert-authority') && lines.every((line) => line.marker !== 'none')
+  );
+}
+
 /**
  * The types of the keys that are pinned for a host: what to ask it for, so that a host with several keys shows one
  * that can be checked.

@@ -32,6 +32,10 @@ export type Journal = {
   oldProcesses: readonly string[];
   /** How often the manifest was parked in this phase. */
   parks: number;
+  /** How the API server gets to know of the file; a journal without it is of a restart. */
+  apply?: 'restart' | 'reload';
+  /** The path of the file that is brought, for the spec may have got another one meanwhile. */
+  file?: string;
   /** Why it goes back. */
   failure?: { step: string; output: string };
 };
@@ -48,10 +52,11 @@ export function parseJournal(text: string): Journal | undefined {
   }
   const journal = found as Partial<Journal> | null;
   if (typeof journal !== 'object' || journal === null || journal.version !== 1) return undefined;
-  const { phase, target, previous, oldProcesses, parks } = journal;
+  const { phase, target, previous, oldProcesses, parks, apply = 'restart', file = '' } = journal;
   if (phase !== 'forward' && phase !== 'back') return undefined;
   if (typeof target !== 'string' || typeof previous !== 'string' || typeof parks !== 'number')
     return undefined;
+  if ((apply !== 'restart' && apply !== 'reload') || typeof file !== 'string') return undefined;
   if (!Array.isArray(oldProcesses) || oldProcesses.some((id) => typeof id !== 'string')) return undefined;
   return journal as Journal;
 }

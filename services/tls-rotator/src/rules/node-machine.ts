@@ -12,6 +12,17 @@ export type NodePlan = {
   goneTimeoutMs: number;
   /** From the manifest's return until the API server must be ready. */
   readyTimeoutMs: number;
+  /** The path of the file. */
+  file?: string;
+  /** The API server reads the file anew by itself (AuthenticationConfiguration); undefined: it has to be restarted. */
+  reload?: ReloadPlan | undefined;
+};
+
+export type ReloadPlan = {
+  /** From the write until it must run with the file; it looks once a minute where it gets no inotify events. */
+  timeoutMs: number;
+  /** An API server that does not tell what it runs with is restarted instead. */
+  otherwiseRestart: boolean;
 };
 
 export type Surroundings = {
@@ -19,6 +30,10 @@ export type Surroundings = {
   ready: boolean;
   /** Why this API server must not go down now; undefined: it may. */
   gate: string | undefined;
+  /** Of a node that stays up: why its file must not change now. */
+  gateReload?: string | undefined;
+  /** SHA-256 of the configuration the API server says it runs with; undefined: it tells of none. */
+  loaded?: string | undefined;
 };
 
 /** The one thing to do next. After each, the node is looked at again. */
@@ -38,7 +53,7 @@ export type Action =
   | { do: 'finish'; failure?: NonNullable<Journal['failure']> }
   | { do: 'wait'; phase: WaitPhase; reason: string }
   | { do: 'fail'; step: string; reason: string };
-export type WaitPhase = 'Waiting' | 'Stopping' | 'Starting';
+export type WaitPhase = 'Waiting' | 'Stopping' | 'Starting' | 'Reloading';
 
 const MAX_PARKS = 2;
 
@@ -66,15 +81,34 @@ function withoutJournal(facts: NodeFacts, plan: NodePlan, around: Surroundings):
   if (manifest.where === 'parked') return { do: 'unpark' };
   if (!around.ready)
     return { do: 'wait', phase: 'Waiting', reason: 'its API server is not ready, so nothing is begun on it' };
-  if (ca?.hash === plan.target && oldProcesses(facts).length === 0)
+  const apply = applyOf(plan, around);
+  if (apply === undefined) return { do: 'fail', step: 'reload', reason: NO_PROOF };
+  const isRead = apply === 'reload' ? around.loaded === plan.target : oldProcesses(facts).length === 0;
+  if (ca?.hash === plan.target && isRead)
     return isKeyRight(facts, plan) ? { do: 'nothing' } : { do: 'write-key' };
-  if (around.gate !== undefined) return { do: 'wait', phase: 'Waiting', reason: around.gate };
-  return { do: 'begin', journal: freshJournal(facts, plan, ca?.hash ?? NO_FILE) };
+  const gate = apply === 'reload' ? around.gateReload : around.gate;
+  if (gate !== undefined) return { do: 'wait', phase: 'Waiting', reason: gate };
+  return { do: 'begin', journal: freshJournal(facts, plan, { previous: ca?.hash ?? NO_FILE, apply }) };
 }
 
-function freshJournal(facts: NodeFacts, plan: NodePlan, previous: string): Journal {
+const NO_PROOF =
+  'its API server does not tell the hash of its authentication configuration: it is older than Kubernetes 1.34, or runs without --authentication-config, or the rotator may not read /metrics; reload.restartWithoutMetric restarts it instead';
+
+/** Decided once, while the API server is ready, and kept in the journal. */
+function applyOf({ reload }: NodePlan, { loaded }: Surroundings): Journal['apply'] {
+  if (reload === undefined) return 'restart';
+  if (loaded !== undefined) return 'reload';
+  return reload.otherwiseRestart ? 'restart' : undefined;
+}
+
+function freshJournal(
+  facts: NodeFacts,
+  { target, file }: NodePlan,
+  { previous, apply = 'restart' }: Pick<Journal, 'previous' | 'apply'>,
+): Journal {
   const oldProcesses = facts.processes.map(({ id }) => id);
-  return { version: 1, phase: 'forward', target: plan.target, previous, oldProcesses, parks: 0 };
+  const base: Journal = { version: 1, phase: 'forward', target, previous, oldProcesses, parks: 0, apply };
+  return file === undefined ? base : { ...base, file };
 }
 
 /** The API server is down: the only way is on, whatever else has changed meanwhile. */
@@ -93,10 +127,11 @@ function whileParked(facts: NodeFacts, journal: Journal, plan: NodePlan): Action
 function whileInPlace(facts: NodeFacts, journal: Journal, plan: NodePlan, around: Surroundings): Action {
   // The source changed meanwhile. What was there at first is still what to go back to.
   if (journal.phase === 'forward' && journal.target !== plan.target)
-    return { do: 'begin', journal: freshJournal(facts, plan, journal.previous) };
+    return { do: 'begin', journal: freshJournal(facts, plan, journal) };
   const write = writeIfNeeded(facts, journal);
   if (write !== undefined) return write;
   if (journal.phase === 'forward' && !isKeyRight(facts, plan)) return { do: 'write-key' };
+  if (journal.apply === 'reload') return reloadNext(facts, journal, plan, around);
   if (isOld(facts, journal)) return restartNext(facts, journal, around);
   if (facts.processes.length > 0 && around.ready)
     return journal.failure === undefined ? { do: 'finish' } : { do: 'finish', failure: journal.failure };
@@ -107,6 +142,23 @@ function whileInPlace(facts: NodeFacts, journal: Journal, plan: NodePlan, around
   const output = facts.processes.length > 0 ? 'it runs but is not ready' : 'no kube-apiserver runs';
   return giveUp(facts, journal, { step: 'start', output });
 }
+
+/** It reads the file by itself, and says so; what it refuses it does not run with. */
+function reloadNext(facts: NodeFacts, journal: Journal, plan: NodePlan, around: Surroundings): Action {
+  const wanted = journal.phase === 'forward' ? journal.target : journal.previous;
+  if (around.ready && around.loaded === wanted)
+    return journal.failure === undefined ? { do: 'finish' } : { do: 'finish', failure: journal.failure };
+  if ((facts.ca?.ageMs ?? 0) < (plan.reload?.timeoutMs ?? RELOAD_TIMEOUT_MS))
+    return { do: 'wait', phase: 'Reloading', reason: 'its API server has not read the file yet' };
+  const output =
+    around.loaded === undefined
+      ? 'its API server does not tell what it runs with'
+      : 'its API server still runs with another file: it refused this one (its log says why), or does not see it (a file that is mounted alone never changes)';
+  return giveUp(facts, journal, { step: 'reload', output });
+}
+
+/** Where the spec has gone over to restarts meanwhile. */
+const RELOAD_TIMEOUT_MS = 180_000;
 
 /** The running process has not read the file: it has to go, once the others can do without it. */
 function restartNext(facts: NodeFacts, journal: Journal, around: Surroundings): Action {

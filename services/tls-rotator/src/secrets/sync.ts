@@ -1,40 +1,9 @@
 import type { KubeClient } from '../kube/client.ts';
-import type { Secret } from '../kube/objects.ts';
-import { type Contest, isContested, NO_CONTEST, noteFight } from '../rules/contest.ts';
-import type { Selection } from '../rules/namespaces.ts';
-import { dataHash, type TargetData, type TargetView } from './target.ts';
-import { type WriteResult, writeTarget } from './write-target.ts';
-
-export type Counts = {
-  updated: number;
-  unchanged: number;
-  created: number;
-  missing: number;
-  failed: number;
-  contested: number;
-  conflict: number;
-};
-export type Failure = { namespace: string; reason: string };
-export type SyncResult = {
-  counts: Counts;
-  /** The first few. */
-  failures: readonly Failure[];
-  /** When a contested target may be tried again, milliseconds since 1970. */
-  retryAtMs: number | undefined;
-  written: readonly { namespace: string; outcome: 'updated' | 'created' }[];
-};
-
-export type SyncJob = {
-  /** UID of the IngressTLS. */
-  owner: string;
-  secretName: string;
-  createIfMissing: boolean;
-  data: TargetData;
-  selection: Selection;
-  /** Whose the target is: another's are left alone. */
-  isOurs: (namespace: string) => boolean;
-  targets: { get(namespace: string): TargetView | undefined; note(secret: Secret): void };
-};
+import { isContested, NO_CONTEST, noteFight } from '../rules/contest.ts';
+import { planSync, type SyncPlan } from './plan-sync.ts';
+import { createTally, type Memory, type SyncJob, type SyncResult, type Tally } from './tally.ts';
+import { dataHash } from './target.ts';
+import { writeTarget } from './write-target.ts';
 
 export type SyncWatcher = {
   /** Seed 004: logged at v=3, which is `debug` here. */
@@ -44,13 +13,10 @@ export type SyncWatcher = {
   targetContested(facts: { namespace: string; secretName: string; untilMs: number }): void;
 };
 
-const SHOWN_FAILURES = 20;
-
-/** What is remembered between two passes of one IngressTLS. */
-type Memory = { contest: Contest; written: string | undefined };
-
 export type SecretSync = {
   run(job: SyncJob): Promise<SyncResult>;
+  /** What `run` would do, from what is known; writes nothing. */
+  plan(job: SyncJob): SyncPlan;
   /** Forgets an IngressTLS that is gone. */
   forget(owner: string): void;
 };
@@ -60,6 +26,7 @@ export function createSecretSync(client: KubeClient, watcher: SyncWatcher, write
   const memories = new Map<string, Map<string, Memory>>();
   return {
     forget: (owner) => void memories.delete(owner),
+    plan: (job) => planSync(job, memories.get(job.owner)),
     async run(job) {
       const memory = memories.get(job.owner) ?? new Map<string, Memory>();
       memories.set(job.owner, memory);
@@ -117,44 +84,4 @@ async function syncOne(client: KubeClient, job: SyncJob, one: One): Promise<void
       watcher.targetContested({ namespace, secretName, untilMs: backOffUntilMs });
   }
   mine.written = wanted;
-}
-
-type Tally = ReturnType<typeof createTally>;
-
-function createTally({ selection }: SyncJob) {
-  const counts: Counts = {
-    updated: 0,
-    unchanged: 0,
-    created: 0,
-    missing: 0,
-    failed: 0,
-    contested: 0,
-    conflict: 0,
-  };
-  const failures: Failure[] = [];
-  const written: { namespace: string; outcome: 'updated' | 'created' }[] = [];
-  let retryAtMs: number | undefined;
-  // A namespace that is named and not there has no Secret either.
-  counts.missing += selection.absent.length;
-  const fail = (namespace: string, reason: string) => {
-    if (failures.length < SHOWN_FAILURES) failures.push({ namespace, reason });
-  };
-  return {
-    add(namespace: string, result: WriteResult) {
-      counts[result.outcome] += 1;
-      if (result.outcome === 'failed') fail(namespace, result.reason);
-      if (result.outcome === 'updated' || result.outcome === 'created')
-        written.push({ namespace, outcome: result.outcome });
-    },
-    contested(namespace: string, untilMs: number) {
-      counts.contested += 1;
-      retryAtMs = Math.min(retryAtMs ?? untilMs, untilMs);
-      fail(namespace, 'contested: somebody else keeps changing it');
-    },
-    conflict(namespace: string) {
-      counts.conflict += 1;
-      fail(namespace, 'another IngressTLS, made earlier, has this Secret');
-    },
-    result: (): SyncResult => ({ counts, failures, retryAtMs, written }),
-  };
 }

@@ -1,8 +1,10 @@
-import type { ValueObject } from '@colonnade/value';
+import type { Value, ValueObject } from '@colonnade/value';
 import { usageError } from '../../exit-codes.ts';
+import type { Session } from '../../session.ts';
+import { checkFolder, saveCredentials } from '../../shared/credentials.ts';
 import { NAMED_VALUES_OPTIONS, readNamedValues } from '../../shared/named-values.ts';
 import { countOf } from '../../shared/pages.ts';
-import { allFields, show } from '../../shared/view.ts';
+import { allFields, asObject, show, textOf } from '../../shared/view.ts';
 import { defineCommand } from '../../table/command.ts';
 
 export const taskCreate = defineCommand({
@@ -18,6 +20,7 @@ export const taskCreate = defineCommand({
       repeat: true,
       help: 'your default of this name as it is, secrets too; several times',
     },
+    save: { value: 'DIR', help: 'write its identity to the file "token" there, mode 0600' },
     'save-as-defaults': { help: 'also save the values as your defaults' },
     'expires-in': {
       value: 'SECONDS',
@@ -45,7 +48,19 @@ export const taskCreate = defineCommand({
       ...(options['save-as-defaults'] ? { save_as_defaults: true } : {}),
       ...(expires === undefined ? {} : { expires_in_s: BigInt(countOf('expires-in', expires)) }),
     };
-    const { value } = await session.api().call('POST', '/tasks', body);
-    await show(session, value, allFields);
+    const api = session.api();
+    if (options.save !== undefined) await checkFolder(options.save, ['token']);
+    const { value } = await api.call('POST', '/tasks', body);
+    // Its identity is for whatever runs the task, and is not to be seen on a screen that shows a task.
+    const { identity, ...task } = asObject(value);
+    if (options.save !== undefined) await saveIdentity(session, options.save, identity);
+    await show(session, task, allFields);
   },
 });
+
+async function saveIdentity(session: Session, dir: string, identity: Value | undefined): Promise<void> {
+  if (identity === null || identity === undefined)
+    return session.out.note('the task has no identity: your API token makes none, or the KMS has no keyring');
+  await saveCredentials(dir, { token: textOf(asObject(identity).token) });
+  session.out.note(`token is in ${dir}`);
+}
