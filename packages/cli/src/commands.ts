@@ -26,8 +26,12 @@ import { hooksList } from './commands/hooks/list.ts';
 import { hooksRun } from './commands/hooks/run.ts';
 import { hooksTest } from './commands/hooks/test.ts';
 import { importCommand } from './commands/import.ts';
+import { keyDestroy } from './commands/key/destroy.ts';
 import { keyList } from './commands/key/list.ts';
+import { keyMinVersion } from './commands/key/min-version.ts';
+import { keyRewrap } from './commands/key/rewrap.ts';
 import { keyRotate } from './commands/key/rotate.ts';
+import { keyUndestroy } from './commands/key/undestroy.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -126,6 +130,10 @@ export const COMMANDS: readonly Command[] = [
   importCommand,
   keyList,
   keyRotate,
+  keyRewrap,
+  keyMinVersion,
+  keyDestroy,
+  keyUndestroy,
   limits,
   login,
   logout,

@@ -3,6 +3,8 @@ import type { Value } from '@colonnade/value';
 import type { BulkStore } from './port-bulk.ts';
 import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
+import type { KeyStore } from './port-keys.ts';
+import type { RuleMutation } from './port-rules.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -122,8 +124,6 @@ export type Mutation =
   | { kind: 'pillar.purgeHistory'; pid: string }
   /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
   | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick' | 'rule'> }
-  /** The rule of a collection; undefined: it has none from now on. Members are changed by `minion.ruled`. */
-  | { kind: 'collection.rule'; id: string; expect: number | undefined; rule: string | undefined }
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
@@ -139,17 +139,13 @@ export type Mutation =
       record: Omit<MinionRecord, 'tick' | 'byRule'>;
       maxOfMaster?: number;
     }
-  /** Its memberships by rule, in their order; those by name stay. Every collection must exist (not_found). */
-  | ({ kind: 'minion.ruled'; expect: number | undefined } & Pick<
-      MinionRecord,
-      'master' | 'id' | 'collections'
-    >)
   /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
   | { kind: 'token.requireAdmin'; id: string }
+  | RuleMutation
   | TaskMutation
   | InventoryMutation;
 
@@ -255,7 +251,13 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads, BulkStore, HistoryStore, InventoryReads {
+export interface EstateStore
+  extends EstateReader,
+    TaskReads,
+    BulkStore,
+    HistoryStore,
+    InventoryReads,
+    KeyStore {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;

@@ -2,6 +2,7 @@ import type { Example } from './example.ts';
 import { COLLECTIONS } from './examples-collections.ts';
 import { EXPLAIN } from './examples-explain.ts';
 import { HOOKS } from './examples-hooks.ts';
+import { KEYS } from './examples-keys.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
@@ -267,6 +268,7 @@ const ACCESS: readonly Example[] = [
     params: { name: 'pillars' },
     status: 201,
   },
+  ...KEYS,
   {
     route: 'GET /changes',
     summary: 'Server-sent events of what changes; Last-Event-ID goes on where a stream ended',
