@@ -1,3 +1,8 @@
+import type { MinionRecord } from './port.ts';
+
+/** A minion with its memberships by name. */
+export type MinionDraft = Omit<MinionRecord, 'tick' | 'byRule'>;
+
 /** Members by rule: the store keeps rules and who satisfies them, and evaluates none. */
 export type RuleMutation =
   /** The rule of a collection, canonical JSON; undefined: it has none from now on. */

@@ -4,7 +4,7 @@ import type { BulkStore } from './port-bulk.ts';
 import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { KeyStore } from './port-keys.ts';
-import type { RuleMutation } from './port-rules.ts';
+import type { MinionDraft, RuleMutation } from './port-rules.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -133,12 +133,7 @@ export type Mutation =
    * Its memberships by name; those by rule stay. The master and every collection must exist (unknown_master,
    * not_found). Its inventory becomes an accepted one. With `maxOfMaster` a new one is refused (forbidden) when the master has so many.
    */
-  | {
-      kind: 'minion.put';
-      expect: Expect;
-      record: Omit<MinionRecord, 'tick' | 'byRule'>;
-      maxOfMaster?: number;
-    }
+  | { kind: 'minion.put'; expect: Expect; record: MinionDraft; maxOfMaster?: number }
   /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
