@@ -17,8 +17,12 @@ import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
 import { history } from './commands/history.ts';
 import { importCommand } from './commands/import.ts';
+import { keyDestroy } from './commands/key/destroy.ts';
 import { keyList } from './commands/key/list.ts';
+import { keyMinVersion } from './commands/key/min-version.ts';
+import { keyRewrap } from './commands/key/rewrap.ts';
 import { keyRotate } from './commands/key/rotate.ts';
+import { keyUndestroy } from './commands/key/undestroy.ts';
 import { limits } from './commands/limits.ts';
 import { login } from './commands/login.ts';
 import { logout } from './commands/logout.ts';
@@ -107,6 +111,10 @@ export const COMMANDS: readonly Command[] = [
   importCommand,
   keyList,
   keyRotate,
+  keyRewrap,
+  keyMinVersion,
+  keyDestroy,
+  keyUndestroy,
   limits,
   login,
   logout,

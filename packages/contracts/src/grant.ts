@@ -18,6 +18,11 @@ export function resealResource(moves: readonly { from: string; to: string }[]): 
   return `sha256:${createHash('sha256').update(places).digest('hex')}`;
 }
 
+/** `res` of a grant for one version of a key; a key's name holds no colon. */
+export function keyVersionResource(name: string, version: number): string {
+  return `${name}:${version}`;
+}
+
 const API_TOKEN = /^col_([A-Za-z0-9]{8,32})_([A-Za-z0-9_-]{43})$/u;
 
 /** The public id of an API token `col_<id>_<43 base64url characters>`, or undefined when it is malformed. */

@@ -14,6 +14,7 @@ export * from './grant.ts';
 export * from './hooks.ts';
 export * from './http/index.ts';
 export * from './kms.ts';
+export * from './kms-keys.ts';
 export * from './limits.ts';
 export * from './merger.ts';
 export * from './names.ts';

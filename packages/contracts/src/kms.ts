@@ -34,14 +34,17 @@ export const GRANT_ACTS = [
   'reader.put',
   'reader.delete',
   'key.rotate',
+  'key.min-version',
+  'key.destroy',
+  'key.undestroy',
   'task.issue',
   'enrolment.make',
 ] as const;
 export type GrantAct = (typeof GRANT_ACTS)[number];
 /**
  * Claims of a grant: an HS256 JWT, `kid` = id of the user's API token, key = deriveGrantKey(token). `res` names the one
- * thing it is good for: the data AAD (reveal), `resealResource` (reseal), the master id, the jti, or the token id. Used
- * once (jti).
+ * thing it is good for: the data AAD (reveal), `resealResource` (reseal), the master id, the jti, the token id, the key (rotate),
+ * or `keyVersionResource`. Used once (jti).
  */
 export const zGrantClaims = z.object({
   aud: z.literal(GRANT_AUDIENCE),
@@ -110,6 +113,25 @@ export const kmsCheck = defineEndpoint({
   response: z.strictObject({ items: z.array(itemResult(z.strictObject({}))) }),
 });
 
+/** How a DEK is wrapped: the part of `$enc` that a change of the KEK changes. */
+const zWrapping = z.strictObject({
+  kid: z.string().min(1).max(128),
+  dek_wrap_nonce_b64: z.string().max(32),
+  dek_wrapped_b64: z.string().max(128),
+});
+
+/**
+ * Wraps the DEKs of kept values under the key that seals now. Neither the values nor their places change, so it needs no
+ * grant; the values stay where they are.
+ */
+export const kmsRewrap = defineEndpoint({
+  subject: subjectOf('kms', 'rewrap.api'),
+  server: 'crypto-kms',
+  callers: ['pillar-api'],
+  request: z.strictObject({ items: batchOf(zWrapping.extend({ context: zItemContext })) }),
+  response: z.strictObject({ items: z.array(itemResult(zWrapping)) }),
+});
+
 /** A merge: everything under one master's token, for one minion. */
 export const kmsOpenForMerger = defineEndpoint({
   subject: subjectOf('kms', 'open.merger'),
@@ -160,36 +182,6 @@ export const kmsDeleteReader = defineEndpoint({
   callers: ['pillar-api'],
   request: z.strictObject({ grant: zGrant, token_id: z.string().min(1).max(32) }),
   response: z.strictObject({ deleted: z.boolean() }),
-});
-
-export const KEY_STATES = ['prepublished', 'active', 'retired', 'destroyed'] as const;
-/** One version of a key, without the key. Times are milliseconds since the epoch. */
-export const zKeyVersion = z.strictObject({
-  version: int({ min: 1 }),
-  kid: z.string(),
-  state: z.enum(KEY_STATES),
-  created_at_ms: int({ min: 0 }),
-  active_from_ms: int({ min: 0 }),
-});
-
-/** The keyring; empty where the KMS has none. */
-export const kmsListKeys = defineEndpoint({
-  subject: subjectOf('kms', 'keys-list'),
-  server: 'crypto-kms',
-  callers: ['pillar-api', 'operator'],
-  request: z.strictObject({}),
-  response: z.strictObject({
-    keys: z.array(z.strictObject({ name: z.string(), versions: z.array(zKeyVersion) })),
-  }),
-});
-
-/** Makes the next version of a key, with an admin's grant for this key. */
-export const kmsRotateKey = defineEndpoint({
-  subject: subjectOf('kms', 'keys-rotate.api'),
-  server: 'crypto-kms',
-  callers: ['pillar-api'],
-  request: z.strictObject({ grant: zGrant, name: z.string().min(1).max(48) }),
-  response: z.strictObject({ version: zKeyVersion }),
 });
 
 export const IDENTITY_ISSUER = 'colonnade';

@@ -11,6 +11,7 @@ import { estateListTouched, estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
+import * as keys from './kms-keys.ts';
 import { mergerCompile, mergerExplain } from './merger.ts';
 import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
 import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
@@ -23,14 +24,18 @@ export const ENDPOINTS: readonly Endpoint[] = [
   kms.kmsVerifyForApi,
   kms.kmsReseal,
   kms.kmsCheck,
+  kms.kmsRewrap,
   kms.kmsOpenForMerger,
   kms.kmsMac,
   kms.kmsPutReader,
   kms.kmsDeleteReader,
   kms.kmsIssueMaster,
   kms.kmsRevokeIdentity,
-  kms.kmsListKeys,
-  kms.kmsRotateKey,
+  keys.kmsListKeys,
+  keys.kmsRotateKey,
+  keys.kmsSetMinVersion,
+  keys.kmsDestroyKey,
+  keys.kmsUndestroyKey,
   kms.kmsJwks,
   ...WORKLOAD_ENDPOINTS,
   mergerExplain,

@@ -8,6 +8,7 @@ import { testIdempotency } from './contract/idempotency.ts';
 import { testImports } from './contract/imports.ts';
 import { testImportsOfTasks } from './contract/imports-tasks.ts';
 import { testInventories } from './contract/inventories.ts';
+import { testKeyUse } from './contract/key-use.ts';
 import { testOutbox } from './contract/outbox.ts';
 import { testPaging } from './contract/paging.ts';
 import { testPillars } from './contract/pillars.ts';
@@ -41,6 +42,7 @@ export function runEstateContract(
     testFleet(create);
     testTasks(create);
     testInventories(create);
+    testKeyUse(create);
     testValues(create);
     testRefusals(create);
     testPaging(create);

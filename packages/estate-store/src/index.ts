@@ -12,6 +12,7 @@ export type * from './port.ts';
 export * from './port-bulk.ts';
 export type * from './port-history.ts';
 export type * from './port-inventories.ts';
+export type * from './port-keys.ts';
 export * from './port-tasks.ts';
 export { checkNextState, isEndState } from './rules/task.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

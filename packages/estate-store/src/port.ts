@@ -3,6 +3,7 @@ import type { Value } from '@colonnade/value';
 import type { BulkStore } from './port-bulk.ts';
 import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
+import type { KeyStore } from './port-keys.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -240,7 +241,13 @@ export interface EstateReader extends AsyncDisposable {
 }
 
 /** All of it: only pillar-api holds one. */
-export interface EstateStore extends EstateReader, TaskReads, BulkStore, HistoryStore, InventoryReads {
+export interface EstateStore
+  extends EstateReader,
+    TaskReads,
+    BulkStore,
+    HistoryStore,
+    InventoryReads,
+    KeyStore {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;
   getPillar(pid: string): Promise<PillarRecord | undefined>;

@@ -74,6 +74,14 @@ export const kmsSettings = {
     help: 'how long a new key is known to every replica before it seals, seconds',
     default: '60',
   }),
+  keyUndoS: setting('KMS_KEY_UNDO_S', zSeconds, {
+    help: 'how long a destroyed key can be taken back, seconds; then it is gone',
+    default: '604800',
+  }),
+  keyWarnEncryptions: setting('KMS_KEY_WARN_ENCRYPTIONS', zCount, {
+    help: 'encryptions of the key that seals after which the log warns; rotate it well before 2^32',
+    default: '1000000000',
+  }),
   identityIssuer: setting('KMS_IDENTITY_ISSUER', zIssuer, {
     help: '`iss` of the tokens of workloads: the URL others reach pillar-api at, without a slash at its end',
     default: 'http://127.0.0.1:8080',

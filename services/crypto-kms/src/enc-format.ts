@@ -48,14 +48,25 @@ export function readSealed(value: Value, find: (kid: string) => Kek | undefined)
   if (enc.v !== 1n) throw malformed('v', 'must be the integer 1');
   if (enc.alg !== 'A256GCM') throw malformed('alg', 'must be "A256GCM"');
   if (enc.dek_wrap_alg !== 'A256GCM') throw malformed('dek_wrap_alg', 'must be "A256GCM"');
+  const { kek, wrapNonce, wrappedDek } = readWrapping(enc, find);
+  return {
+    ...{ kek, wrapNonce, wrappedDek },
+    nonce: readBytes('nonce_b64', enc.nonce_b64 as Value, NONCE_BYTES),
+    ciphertext: readBytes('ct_b64', enc.ct_b64 as Value),
+  };
+}
+
+/** Reads the fields of `$enc` that are about its DEK. @throws ColonnadeError as readSealed */
+export function readWrapping(
+  enc: { readonly [field: string]: Value },
+  find: (kid: string) => Kek | undefined,
+): Pick<SealedParts, 'kek' | 'wrapNonce' | 'wrappedDek'> {
   if (typeof enc.kid !== 'string') throw malformed('kid', 'must be a text');
   const kek = find(enc.kid);
   if (kek === undefined)
     throw new ColonnadeError('kid_unknown', 'sealed under a key that is none of ours', { field: 'kid' });
   return {
     kek,
-    nonce: readBytes('nonce_b64', enc.nonce_b64 as Value, NONCE_BYTES),
-    ciphertext: readBytes('ct_b64', enc.ct_b64 as Value),
     wrapNonce: readBytes('dek_wrap_nonce_b64', enc.dek_wrap_nonce_b64 as Value, NONCE_BYTES),
     wrappedDek: readBytes('dek_wrapped_b64', enc.dek_wrapped_b64 as Value, KEY_BYTES + TAG_BYTES),
   };

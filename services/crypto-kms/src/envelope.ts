@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes, randomFillSync } from 'node:crypto';
 import { ColonnadeError, dekWrapAad, type Enc, LIMITS } from '@colonnade/contracts';
 import { canonicalBytes, parseValue, type Value, ValueError } from '@colonnade/value';
-import { KEY_BYTES, NONCE_BYTES, readSealed, TAG_BYTES } from './enc-format.ts';
+import { KEY_BYTES, NONCE_BYTES, readSealed, readWrapping, TAG_BYTES } from './enc-format.ts';
 
 /** The key that wraps every DEK, with its name. */
 export type Kek = { kid: string; key: KeyObject };
@@ -11,6 +11,11 @@ export type Keys = {
   /** @throws ColonnadeError `key_not_configured` */
   active(): Kek;
   find(kid: string): Kek | undefined;
+  /**
+   * Before so many values are sealed: sees to it that the active key is the one that is active now, and counts.
+   * @throws ColonnadeError `unavailable`
+   */
+  prepare(encryptions: number): Promise<void>;
 };
 
 const ALGORITHM = 'aes-256-gcm';
@@ -73,6 +78,31 @@ export function openValue(keys: Keys, aad: string, sealed: Value): Value {
  */
 export function resealValue(keys: Keys, aad: { from: string; to: string }, sealed: Value): Enc {
   return withPlaintext(keys, aad.from, sealed, (plaintext) => sealBytes(keys.active(), aad.to, plaintext));
+}
+
+/** How the DEK of a sealed value is wrapped: the part of `$enc` that a change of the KEK changes. */
+export type Wrapping = Pick<Enc['$enc'], 'kid' | 'dek_wrap_nonce_b64' | 'dek_wrapped_b64'>;
+
+/**
+ * Wraps the DEK of a value anew, under the key that seals now. The value itself is not looked at, and neither it nor its place
+ * changes: the wrapping opens under exactly this AAD, and the new one is good for no other.
+ * @throws ColonnadeError as openValue
+ */
+export function rewrapDek(keys: Keys, aad: string, wrapping: Wrapping): Wrapping {
+  const active = keys.active();
+  const { kek, wrapNonce, wrappedDek } = readWrapping(wrapping, keys.find);
+  const dek = decrypt(kek.key, wrapNonce, dekWrapAad(kek.kid, aad), wrappedDek);
+  try {
+    if (kek.kid === active.kid) return wrapping;
+    const nonce = randomBytes(NONCE_BYTES);
+    return {
+      kid: active.kid,
+      dek_wrap_nonce_b64: nonce.toString('base64'),
+      dek_wrapped_b64: encrypt(active.key, nonce, dekWrapAad(active.kid, aad), dek),
+    };
+  } finally {
+    dek.fill(0);
+  }
 }
 
 function withPlaintext<T>(keys: Keys, aad: string, sealed: Value, use: (plaintext: Buffer) => T): T {

@@ -2,6 +2,7 @@ import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import { countOutcomes, type ItemResult } from './batch.ts';
 import type { KeyVersion } from './keyring/keyring.ts';
+import { USES_LIMIT } from './keyring/uses.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
 export type Events = ReturnType<typeof createEvents>;
@@ -27,6 +28,12 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'Turns in which the keyring could not be read or rotated.',
     [],
   );
+  const encryptionsOf = metrics.gauge(
+    'kms_key_encryptions',
+    'Encryptions done with a key, at most, over all replicas; it should be followed by another well before 2^32.',
+    ['kid'],
+  );
+  const warned = new Set<string>();
   const taskFaults = metrics.counter(
     'kms_task_states_faults_total',
     'Turns in which it could not be read which tasks live.',
@@ -49,6 +56,20 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     keyLoaded: (kid: string) => logger.info({ kid }, 'key encryption key loaded'),
     keyRotated: ({ kid, active_from_ms }: KeyVersion) =>
       logger.info({ kid, activeFrom: new Date(active_from_ms).toISOString() }, 'key rotated'),
+    minVersionSet: ({ name, version }: { name: string; version: number }) =>
+      logger.info({ key: name, version }, 'least version of a key set: older ones open nothing'),
+    keyDestroyed: ({ kid, erase_after_ms }: KeyVersion) =>
+      logger.warn({ kid, eraseAfter: new Date(erase_after_ms ?? 0).toISOString() }, 'key destroyed'),
+    keyUndestroyed: ({ kid }: KeyVersion) => logger.info({ kid }, 'key taken back'),
+    keyErased: ({ kid }: KeyVersion) => logger.warn({ kid }, 'key erased'),
+    keysUsed(versions: readonly KeyVersion[], warnAt: number) {
+      for (const { kid, encryptions, state } of versions) {
+        encryptionsOf.set({ kid }, encryptions);
+        if (state !== 'active' || encryptions < warnAt || warned.has(kid)) continue;
+        warned.add(kid);
+        logger.warn({ kid, encryptions, limit: USES_LIMIT }, 'the key has encrypted often: rotate it');
+      }
+    },
     keysRead: (versions: readonly KeyVersion[]) =>
       logger.info({ versions: versions.map(({ kid, state }) => `${kid} ${state}`) }, 'keyring read'),
     keyringFault: (error: Error) => {

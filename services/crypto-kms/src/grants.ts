@@ -35,6 +35,9 @@ const RIGHTS_FOR: Readonly<Record<GrantAct, readonly [Right, ...Right[]]>> = {
   'reader.put': ['admin'],
   'reader.delete': ['admin'],
   'key.rotate': ['admin'],
+  'key.min-version': ['admin'],
+  'key.destroy': ['admin'],
+  'key.undestroy': ['admin'],
   'task.issue': ['task', 'admin'],
   'enrolment.make': ['admin'],
 };

@@ -38,7 +38,7 @@ export function fixedKeys(kek: Kek | undefined): Keys {
     if (kek === undefined) throw keyNotConfigured();
     return kek;
   };
-  return { active, find: (kid) => (kek?.kid === kid ? kek : undefined) };
+  return { active, find: (kid) => (kek?.kid === kid ? kek : undefined), prepare: async () => {} };
 }
 
 /** The error of every seal and open while no KEK is configured (seed 000, PillarEncryptionKeyNotConfiguredException). */

@@ -1,8 +1,17 @@
+import type { AuditSpan } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
-import { type Enc, kmsCheck, kmsReseal, resealResource } from '@colonnade/contracts';
+import {
+  type Call,
+  type Enc,
+  type Endpoint,
+  kmsCheck,
+  kmsReseal,
+  kmsRewrap,
+  resealResource,
+} from '@colonnade/contracts';
 import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkOpenContext, checkSealContext } from './context.ts';
-import { type Keys, openValue, resealValue } from './envelope.ts';
+import { type Keys, openValue, resealValue, rewrapDek, type Wrapping } from './envelope.ts';
 import type { Events } from './events.ts';
 import type { GrantGuard } from './grant-guard.ts';
 import { onRecord, pillarRef, type Trail } from './trail.ts';
@@ -31,6 +40,7 @@ export function resealRoute(keys: Keys, guard: GrantGuard, events: Events): Rout
       onRecord(span, work, (done) => ({ ...placesOf(moves), ...outcomeAnnotations(done) }));
     const done = await guard<Done>(what, record, async () => {
       checkBatchBytes(items);
+      await keys.prepare(items.length);
       return await answerEach(items, call, ({ from, to, enc }) => {
         checkOpenContext(from);
         checkSealContext(to);
@@ -52,17 +62,22 @@ function placesOf(moves: readonly { from: string; to: string }[]): Record<string
   return Object.fromEntries(named);
 }
 
+/** What a service does with kept values, on its own behalf and on record. */
+function beginUpkeep(trail: Trail, verb: string, endpoint: Endpoint, call: Call): AuditSpan {
+  return trail.begin({
+    verb,
+    endpoint,
+    call,
+    user: { username: 'pillar-api', groups: ['colonnade:services'] },
+    caller: 'pillar-api',
+    objectRef: { resource: 'pillars' },
+  });
+}
+
 /** Says of kept values whether they still open where they stand; what is in them stays here. */
 export function checkRoute(keys: Keys, trail: Trail, events: Events): Route {
   return route(kmsCheck, async ({ items }, call) => {
-    const span = trail.begin({
-      verb: 'check',
-      endpoint: kmsCheck,
-      call,
-      user: { username: 'pillar-api', groups: ['colonnade:services'] },
-      caller: 'pillar-api',
-      objectRef: { resource: 'pillars' },
-    });
+    const span = beginUpkeep(trail, 'check', kmsCheck, call);
     checkBatchBytes(items);
     const done: ItemResult<Record<string, never>>[] = await answerEach(items, call, ({ context, enc }) => {
       checkOpenContext(context);
@@ -70,6 +85,21 @@ export function checkRoute(keys: Keys, trail: Trail, events: Events): Route {
       return {};
     });
     events.itemsAnswered('check', done);
+    await trail.later(span, { code: 200, annotations: outcomeAnnotations(done) }, call);
+    return { items: done };
+  });
+}
+
+/** Brings kept values under the key that seals now: what wraps them changes, not they and not their place. */
+export function rewrapRoute(keys: Keys, trail: Trail, events: Events): Route {
+  return route(kmsRewrap, async ({ items }, call) => {
+    const span = beginUpkeep(trail, 'rewrap', kmsRewrap, call);
+    await keys.prepare(items.length);
+    const done: ItemResult<Wrapping>[] = await answerEach(items, call, ({ context, ...wrapping }) => {
+      checkOpenContext(context);
+      return rewrapDek(keys, aadOf(context), wrapping);
+    });
+    events.itemsAnswered('rewrap', done);
     await trail.later(span, { code: 200, annotations: outcomeAnnotations(done) }, call);
     return { items: done };
   });

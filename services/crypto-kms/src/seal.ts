@@ -33,6 +33,7 @@ export function createSealHandler(keys: Keys, trail: Trail, events: Events) {
       caller: 'pillar-api',
       objectRef: { resource: 'pillars' },
     });
+    await keys.prepare(request.items.length);
     let answerBytes = 0;
     const items = await answerEach(request.items, call, ({ context, value }) => {
       const enc = sealOne(keys, context, value);

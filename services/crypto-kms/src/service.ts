@@ -29,7 +29,7 @@ import { createMergerOpenHandler } from './open-for-merger.ts';
 import { createRateLimit, type RateLimit } from './rate-limit.ts';
 import { openReaders, type Readers } from './readers.ts';
 import { createRecordQueue } from './record-queue.ts';
-import { checkRoute, resealRoute } from './reseal.ts';
+import { checkRoute, resealRoute, rewrapRoute } from './reseal.ts';
 import { openRevocations } from './revocations.ts';
 import { createSealHandler } from './seal.ts';
 import { openStateDir } from './state-dir.ts';
@@ -130,6 +130,8 @@ function rotationOf(
     pollMs: Math.max(50, (config.keyPrepublishS * 1000) / 6),
     onRotated: events.keyRotated,
     onRefreshed: events.keysRead,
+    onErased: events.keyErased,
+    onUsed: (versions) => events.keysUsed(versions, config.keyWarnEncryptions),
     onFault: events.keyringFault,
   };
 }
@@ -160,7 +162,8 @@ function createRoutes(config: KmsConfig, state: State, asks: Asks, workloads: Wo
     ...openRoutes(keys, guard),
     resealRoute(keys, guard, events),
     checkRoute(keys, trail, events),
-    ...keyRoutes(keyring, guard, events),
+    rewrapRoute(keys, trail, events),
+    ...keyRoutes(keyring, guard, events, config.keyUndoS * 1000),
     ...identityRoutes(tokens, revocations, guard, nowS),
     ...readerRoutes(readers, guard),
     route(kmsMac, async ({ sha256_hex }) => ({ mac_hex: mac(sha256_hex) })),

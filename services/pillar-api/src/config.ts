@@ -153,6 +153,14 @@ export const settings = {
     default: '3600000',
     help: 'How often old versions are removed, milliseconds; 0: only when asked',
   }),
+  rewrapPerSecond: setting('REWRAP_PER_SECOND', zPositive, {
+    default: '1000',
+    help: 'Values brought under the newest key in a second at most, of the whole estate',
+  }),
+  rewrapRunMs: setting('REWRAP_RUN_MS', zMs, {
+    default: '60000',
+    help: 'How often it is looked whether values stand under an older key, milliseconds; 0: only when asked',
+  }),
   minionsPerMaster: setting('MINIONS_PER_MASTER', zCount, {
     default: String(LIMITS.minionsPerMaster),
     help: 'Minions up to which a master gets new ones registered by their first request',

@@ -1,3 +1,4 @@
+import type { RewrapProgress } from '@colonnade/estate-store';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 
 /** One function for each thing that happens: the log line and the metric together. Labels stay low in cardinality. */
@@ -10,6 +11,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const bus = metrics.counter('api_bus_requests_total', 'Requests on the bus', ['endpoint', 'code']);
   const suppressed = metrics.counter('api_denials_suppressed_total', 'Denials beyond the limit', ['kind']);
   const trimmed = metrics.counter('api_history_trimmed_total', 'Old versions removed', []);
+  const rewraps = metrics.counter('api_rewrap_values_total', 'Stored values rewrapped', ['outcome']);
+  const rewrapLeft = metrics.gauge('api_rewrap_left', 'Values under older keys, when last counted', []);
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
@@ -53,6 +56,28 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     historyTrimmed(e: { removed: number; finished: boolean }): void {
       trimmed.inc({}, e.removed);
       if (e.removed > 0) logger.info(e, 'old versions removed');
+    },
+    rewrapped(e: { swapped: number; failed: number }): void {
+      rewraps.inc({ outcome: 'ok' }, e.swapped);
+      rewraps.inc({ outcome: 'failed' }, e.failed);
+    },
+    rewrapFaulty(e: { pid: string; code: string; kid: string }): void {
+      logger.warn(e, 'a stored value does not open in its place, and is not rewrapped');
+    },
+    rewrapLeft(e: { left: number }): void {
+      rewrapLeft.set(e.left);
+    },
+    rewrapEnded({ kid, rewrapped, failed, left }: RewrapProgress): void {
+      logger.info({ kid, rewrapped, failed, left }, 'stored values rewrapped');
+    },
+    rewrapFailed(e: { error: { code: string } }): void {
+      logger.warn({ err: e.error }, 'stored values could not be rewrapped; it is tried again');
+    },
+    keysReopened(e: { error: { code: string } }): void {
+      logger.warn(
+        { err: e.error },
+        'values are stored under a key that opens nothing: lower the least version',
+      );
     },
     historyTrimFailed(e: { error: { code: string } }): void {
       logger.warn({ err: e.error }, 'old versions could not be removed');

@@ -6,6 +6,7 @@ import {
   type Endpoint,
   kmsCheck,
   kmsDeleteReader,
+  kmsDestroyKey,
   kmsEnrol,
   kmsIssueMaster,
   kmsIssueTask,
@@ -19,8 +20,11 @@ import {
   kmsRenewWorkload,
   kmsReseal,
   kmsRevokeIdentity,
+  kmsRewrap,
   kmsRotateKey,
   kmsSeal,
+  kmsSetMinVersion,
+  kmsUndestroyKey,
   kmsVerifyForApi,
   type OpenContext,
   type PillarContext,
@@ -92,6 +96,15 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     },
     async rotateKey(grant: string, name: string, call: Call) {
       return (await ask(kmsRotateKey, { grant, name }, call)).version;
+    },
+    rewrap: (message: z.output<typeof kmsRewrap.request>, call: Call) => ask(kmsRewrap, message, call),
+    setMinVersion: (message: z.output<typeof kmsSetMinVersion.request>, call: Call) =>
+      ask(kmsSetMinVersion, message, call),
+    async destroyKey(message: z.output<typeof kmsDestroyKey.request>, call: Call) {
+      return (await ask(kmsDestroyKey, message, call)).version;
+    },
+    async undestroyKey(message: z.output<typeof kmsUndestroyKey.request>, call: Call) {
+      return (await ask(kmsUndestroyKey, message, call)).version;
     },
     jwks: (call: Call) => ask(kmsJwks, {}, call),
   };

@@ -29,12 +29,13 @@ import { createIdempotency } from './idempotency.ts';
 import { discoveryRoutes } from './identity/discovery.ts';
 import { createTaskIdentities } from './identity/task-identities.ts';
 import { startTaskStates } from './identity/task-states.ts';
-import { createKms } from './kms.ts';
+import { createKms, type Kms } from './kms.ts';
 import { listTouchedRoute } from './list-touched.ts';
 import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
 import { startRetention } from './retention.ts';
+import { startRewrap } from './rewrap/worker.ts';
 import { allRoutes } from './routes/index.ts';
 import { createLifecycle } from './routes/lifecycle.ts';
 import { createSchemas } from './templates/schemas.ts';
@@ -71,6 +72,7 @@ export async function createPillarApi(
   const register = registerMinionRoute({ estate, keys, lifecycle, auditor, events, ...limits });
   stack.use(await serveBus(bus, [register, listTouchedRoute(store)], events));
   const retention = stack.use(createRetention(config, store, auditor, events));
+  const rewrap = stack.use(createRewrap(config, store, kms, auditor, events));
   const audit = stack.use(createAudit({ auditor, watch, mode: config.auditMode, store }));
   const oidc = readOidc(config);
   const schemas = stack.use(createSchemas());
@@ -87,7 +89,7 @@ export async function createPillarApi(
   );
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
-  const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency, retention };
+  const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency, retention, rewrap };
   const routes = allRoutes({ ...shared, schemas, lifecycle, identities, requestBudgetMs });
   const app = createApp({
     authenticator: { store, oidc, workloads: createWorkloads(store, keys), noteUse: createTokenUse(store) },
@@ -118,6 +120,17 @@ function createRelay(config: PillarApiConfig, store: EstateStore, bus: Bus, even
 function createRetention(config: PillarApiConfig, store: EstateStore, auditor: Auditor, events: Events) {
   const { historyKeepVersions: keepVersions, historyKeepDays: keepDays, historyRunMs: runMs } = config;
   return startRetention({ keepVersions, keepDays, runMs }, { store, auditor, events, holder: randomUUID() });
+}
+
+function createRewrap(
+  config: PillarApiConfig,
+  store: EstateStore,
+  kms: Kms,
+  auditor: Auditor,
+  events: Events,
+) {
+  const { rewrapPerSecond: perSecond, rewrapRunMs: runMs } = config;
+  return startRewrap({ perSecond, runMs }, { store, kms, auditor, events, holder: randomUUID() });
 }
 
 function serveBus(bus: Bus, routes: readonly Route[], events: Events) {

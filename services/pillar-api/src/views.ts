@@ -9,6 +9,7 @@ import {
   type zMasterView,
   type zMinionView,
   type zRevocationView,
+  type zRewrapView,
   type zTaskView,
   type zTemplateView,
   type zTokenView,
@@ -27,6 +28,7 @@ import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
 import { kindOf } from './auth/revocations.ts';
 import { etagOf } from './http/etag.ts';
+import type { RewrapStatus } from './rewrap/worker.ts';
 
 /** What a record looks like in an answer. The one place where a secret's value becomes the mask. */
 
@@ -113,12 +115,38 @@ export function viewRevocation(record: Omit<ApiTokenRecord, 'tick'>): z.output<t
   };
 }
 
+/** @param use values stored under each kid */
 export function viewKeyVersion(
-  name: string,
-  { version, kid, state, created_at_ms, active_from_ms }: z.output<typeof zKeyVersion>,
+  key: { name: string; min_version: number },
+  one: z.output<typeof zKeyVersion>,
+  use: ReadonlyMap<string, number>,
 ): z.output<typeof zKeyVersionView> {
-  const times = { created_at: viewTime(created_at_ms), active_from: viewTime(active_from_ms) };
-  return { name, version, kid, state, ...times };
+  const { version, kid, state, encryptions } = one;
+  return {
+    ...{ name: key.name, version, kid, state, encryptions },
+    opens: version >= key.min_version && state !== 'destroyed',
+    values: use.get(kid) ?? 0,
+    created_at: viewTime(one.created_at_ms),
+    active_from: viewTime(one.active_from_ms),
+    destroyed_at: viewOptionalTime(one.destroyed_at_ms ?? undefined),
+    erased_after: viewOptionalTime(one.erase_after_ms ?? undefined),
+  };
+}
+
+export function viewRewrap({ key, kid, left, run }: RewrapStatus): z.output<typeof zRewrapView> {
+  const isRunning = run !== undefined && run.finishedAtMs === undefined;
+  return {
+    ...{ name: key.name, state: isRunning ? 'running' : 'idle', kid, left },
+    run:
+      run === undefined
+        ? null
+        : {
+            ...{ by: run.by, kid: run.kid, rewrapped: run.rewrapped, failed: run.failed },
+            started_at: viewTime(run.startedAtMs),
+            updated_at: viewTime(run.updatedAtMs),
+            finished_at: viewOptionalTime(run.finishedAtMs),
+          },
+  };
 }
 
 function viewOptionalTime(epochMs: number | undefined): string | null {

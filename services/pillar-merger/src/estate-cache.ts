@@ -21,9 +21,14 @@ export type EstateCacheOptions = {
 export type EstateCache = {
   /**
    * Runs a pure computation on one consistent moment of the estate, no older than this call.
+   * @param options `fresh`: from the store, whatever is cached
    * @throws ColonnadeError `unavailable`, or what the computation throws
    */
-  read<T>(call: Call, compute: (view: EstateView) => T): Promise<{ clock: Clock; result: T }>;
+  read<T>(
+    call: Call,
+    compute: (view: EstateView) => T,
+    options?: { fresh: boolean },
+  ): Promise<{ clock: Clock; result: T }>;
   /** Reads the clock and drops what has changed. */
   refresh(call: Call): Promise<Clock>;
   readonly bytes: number;
@@ -41,11 +46,12 @@ export function createEstateCache(options: EstateCacheOptions): EstateCache {
   const held = createHeldPieces(options);
   const queue = createReadQueue(held.readWave);
   return {
-    async read(call, compute) {
+    async read(call, compute, { fresh } = { fresh: false }) {
       // The first attempt only finds out what to read; it counts when the read shows that nothing of it has changed.
       let last = attempt(held.get, compute);
       for (let round = 1; round <= MAX_ROUNDS; round++) {
-        await within(queue.join(last.used.keys(), round > PATIENT_ROUNDS), remainingMs(call), storeTimeout);
+        const force = fresh || round > PATIENT_ROUNDS;
+        await within(queue.join(last.used.keys(), force), remainingMs(call), storeTimeout);
         if (last.missing || !isStillTrue(last, held.get)) last = attempt(held.get, compute);
         if (!last.missing) return { clock: held.clock(), result: last.outcome() };
       }

@@ -17,7 +17,8 @@ import {
   type Logger,
   type Running,
 } from '@colonnade/service-kit';
-import { answerMerge, type MergeDeps } from './answer-merge.ts';
+import type { MergeDeps } from './answer-merge.ts';
+import { answerRewrapped } from './answer-rewrapped.ts';
 import { type Bridge, createBridge } from './bridge/bridge.ts';
 import { compilePillars } from './compile.ts';
 import type { MergerConfig } from './config.ts';
@@ -100,7 +101,7 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
     claimIdleMs: config.claimIdleMs,
     backlogMs: config.backlogMs,
     listMasters: async () => (await reader.listMasters()).map(({ id }) => id),
-    answer: (request, call) => answerMerge(request, mergeDeps, call),
+    answer: (request, call) => answerRewrapped(request, mergeDeps, call),
     async recordRefusal(refusal) {
       events.mergeRefused(refusal.code);
       await refusals.record(refusal);

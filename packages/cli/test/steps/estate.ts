@@ -94,6 +94,22 @@ export const ESTATE_STEPS: readonly Step[] = [
   },
   { command: 'key list', args: () => [], shows: /KID[\s\S]*active/, reads: true },
   { command: 'key rotate', args: () => ['pillars'], shows: /kid +pillars-v/ },
+  { command: 'key rewrap', args: () => ['pillars', '--wait'], shows: /left +0/ },
+  {
+    command: 'key min-version',
+    args: (m) => ['pillars', '1', ...yesIn(m)],
+    types: YES,
+    shows: /min_version +1/,
+  },
+  {
+    command: 'key destroy',
+    args: (m) => ['pillars', '1', ...yesIn(m)],
+    types: YES,
+    code: 5,
+    shows: /may still open|is active/,
+    json: 'none',
+  },
+  { command: 'key undestroy', args: () => ['pillars', '1'], code: 5, shows: /not destroyed/, json: 'none' },
   { command: 'revocation list', args: () => [], shows: /USER[\s\S]*-eve/, reads: true },
   {
     command: 'revocation delete',

@@ -2,6 +2,7 @@ import { Long, ObjectId } from 'mongodb';
 import type { ChangeKey, Clock, WriteResult } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
 import { MAX_CHANGED } from '../rules/clock.ts';
+import { refuseClosed } from '../rules/key-use.ts';
 import { readText, toNumber } from './documents.ts';
 import { deleteInventory, putInventory } from './inventories.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
@@ -39,6 +40,7 @@ export async function applyBatch(
   const earlier = await findReplay(group, batch, nowMs);
   if (earlier !== undefined) return earlier;
   checkShape(batch);
+  refuseClosed(batch.kids, group.clock.closedKids);
   const clock = await keepTick(group, batch, async (tx) => {
     for (const mutation of batch.mutations) await applyMutation(tx, mutation);
   });

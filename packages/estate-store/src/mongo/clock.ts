@@ -1,10 +1,13 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { ClientSession } from 'mongodb';
 import type { Clock } from '../port.ts';
-import type { ReadClock } from '../rules/clock.ts';
+import type { ReadClock as AnyClock } from '../rules/clock.ts';
 import type { ClockDocument, Connection } from './connection.ts';
 import { toNumber } from './documents.ts';
 import { SCHEMA_VERSION } from './schema.ts';
+
+/** On MongoDB all writers write the clock, so what must hold for each of them stands beside it. */
+export type ReadClock = AnyClock & { closedKids: readonly string[] };
 
 /** The clock in a transaction: the first read of it, which fixes its moment. @throws ColonnadeError */
 export async function readClock(connection: Connection, session: ClientSession): Promise<ReadClock> {
@@ -33,6 +36,7 @@ function toClock(found: unknown): ReadClock {
     incarnation: document.incarnation,
     tick: toNumber(document.tick),
     changesFloor: toNumber(document.changes_floor),
+    closedKids: document.closed_kids ?? [],
   };
 }
 

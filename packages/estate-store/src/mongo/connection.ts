@@ -25,6 +25,8 @@ export type ClockDocument = {
   incarnation: string;
   tick: Long;
   changes_floor: Long;
+  /** Keys no write may bring in; absent: none. */
+  closed_kids?: readonly string[];
 };
 
 /** Set while a copy is under way into this database: until it is whole, it is no estate. */
@@ -32,6 +34,9 @@ export type CopyMark = { _id: 'copy'; started_at: Date };
 
 /** The newest deletion whose pillar is forgotten whole, and when that was; absent: there is none. */
 export type HistoryDocument = { _id: 'history'; floor: Long; floor_at: Date };
+
+/** How far values are rewrapped, as text; absent: it was never begun. */
+export type RewrapDocument = { _id: 'rewrap'; progress: string };
 
 /** A session in which some process writes; see `unblock.ts`. */
 export type WriterDocument = { _id: UUID; seen_at: Date; held_until?: Date };
@@ -49,7 +54,7 @@ export type Tables = {
   answers: Collection<AnswerDocument>;
   leases: Collection<LeaseDocument>;
   writers: Collection<WriterDocument>;
-  meta: Collection<ClockDocument | CopyMark | HistoryDocument>;
+  meta: Collection<ClockDocument | CopyMark | HistoryDocument | RewrapDocument>;
   templates: Collection<TemplateDocument>;
   tasks: Collection<TaskDocument>;
   /** Staged changes; read with `exact`, since they hold values. */

@@ -10,6 +10,7 @@ import {
   type PackedChange,
   packChanges,
 } from '../rules/import.ts';
+import { refuseClosed } from '../rules/key-use.ts';
 import { checkPidUnused } from '../rules/pillar-target.ts';
 import { applyMutation, keepTick } from './apply-batch.ts';
 import type { Connection } from './connection.ts';
@@ -17,7 +18,7 @@ import { fromPillar, toNumber } from './documents.ts';
 import { brokenKey } from './errors.ts';
 import { checkTarget } from './mutations-pillar.ts';
 import { INDEX } from './schema.ts';
-import { packStoredValue, readStoredValue, type StoredValue } from './stored-value.ts';
+import { packStoredValue, readStoredValue, type StoredValue, unsetBeside } from './stored-value.ts';
 import { flush, type Group, type Tx } from './transaction.ts';
 
 /** Documents of one step of the switch, and of one deletion. */
@@ -36,6 +37,8 @@ export type ImportDocument = {
   touched_at?: Date;
   staged?: number;
   change?: Document;
+  /** The key the value of the change is sealed under. */
+  kid?: string;
 };
 
 /** Adds documents to an import; the first ones make it. */
@@ -54,6 +57,7 @@ export async function stageImport(
   const documents = packed.map((change, i) => ({
     ...{ _id: new ObjectId(), import_id: id, seq: first + i + 1 },
     change: toDocument(change),
+    ...keyOf(change),
   }));
   if (documents.length > 0) await tables.imports.insertMany(documents, limit);
 }
@@ -67,6 +71,10 @@ export async function applyImport(
   const { tables, within } = group;
   const head = await tables.imports.findOne({ import_id: id, seq: 0 }, { ...within, hint: INDEX.importRow });
   checkAllStaged(head === null ? -1 : toNumber(head.staged ?? 0), batch.changes);
+  const closed = group.clock.closedKids;
+  const barred = closed.length > 0 && { import_id: id, kid: { $in: [...closed] } };
+  const found = barred && (await tables.imports.findOne(barred, { ...within, hint: INDEX.importRow }));
+  if (found) refuseClosed([found.kid ?? ''], closed);
   return await keepTick(group, batch, async (tx) => {
     try {
       const seen = await moveAll(tx, id);
@@ -144,8 +152,7 @@ async function updatePillars(tx: Tx, updates: readonly Update[]): Promise<void> 
   const now = { updated_by: by, updated_at: new Date(atMs), tick: Long.fromNumber(tick) };
   const operations = updates.map(({ pid, expectTick, value, isSecret }) => {
     const expected = expectTick === undefined ? {} : { tick: Long.fromNumber(expectTick) };
-    const unset = Object.hasOwn(value, 'value') ? 'value_json' : 'value';
-    const change = { $set: { ...value, is_secret: isSecret, ...now }, $unset: { [unset]: true } };
+    const change = { $set: { ...value, is_secret: isSecret, ...now }, $unset: unsetBeside(value) };
     return { updateOne: { filter: { pid, ...expected }, update: change as object, hint: INDEX.pillarPid } };
   });
   const { matchedCount } = await tables.pillars.bulkWrite(operations, within);
@@ -156,11 +163,26 @@ async function updatePillars(tx: Tx, updates: readonly Update[]): Promise<void> 
     .toArray();
   const values = new Map(updates.map(({ pid, value }) => [pid, value]));
   for (const document of found) {
-    const { _id, value: _value, value_json: _text, ...rest } = document as typeof document & Document;
+    const {
+      _id,
+      value: _value,
+      value_json: _text,
+      kid: _kid,
+      ...rest
+    } = document as typeof document & Document;
     const version = { ...rest, ...values.get(rest.pid), op: 'update', purged: false };
     tx.appended.versions.push(version as never);
     tx.change(`scope:${rest.pillarenv}`);
   }
+}
+
+function keyOf(change: Change): { kid?: string } {
+  if (change.kind === 'pillar.create') return keyOfValue(change.record.value);
+  return change.kind === 'pillar.update' ? keyOfValue(change.value) : {};
+}
+
+function keyOfValue({ kid }: StoredValue): { kid?: string } {
+  return kid === undefined ? {} : { kid };
 }
 
 /** What holds no value of a pillar is kept as text: the driver knows no `undefined`. */

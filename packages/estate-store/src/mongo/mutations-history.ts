@@ -15,7 +15,7 @@ import {
   writtenBy,
 } from './mutations-pillar.ts';
 import { INDEX } from './schema.ts';
-import type { StoredValue } from './stored-value.ts';
+import { type StoredValue, unsetBeside } from './stored-value.ts';
 import { flush, type Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
@@ -86,18 +86,14 @@ async function replacePillar(
     ...{ ...place, ...value, is_secret: isSecret, ...writtenBy(tx) },
     ...(master === undefined ? {} : { of_master: master }),
   };
-  const gone = [
-    Object.hasOwn(value, 'value') ? 'value_json' : 'value',
-    ...(master === undefined ? ['of_master'] : []),
-  ];
-  const unset = Object.fromEntries(gone.map((field) => [field, true]));
+  const unset = { ...unsetBeside(value), ...(master === undefined ? { of_master: true } : {}) };
   const change = { $set: set, $unset: unset } as object;
   await refuseTwins(() =>
     tx.tables.pillars.updateOne({ pid }, change, { ...tx.within, hint: INDEX.pillarPid }),
   );
   if (isSecret && !before.is_secret) await purgeVersions(tx, { pid, is_secret: false });
   const rest = Object.entries(before).filter(
-    ([field]) => !['value', 'value_json', 'of_master'].includes(field),
+    ([field]) => !['value', 'value_json', 'kid', 'of_master'].includes(field),
   );
   keepVersion(tx, { ...Object.fromEntries(rest), ...set } as PillarDocument, op);
   tx.change(`scope:${before.pillarenv}`);

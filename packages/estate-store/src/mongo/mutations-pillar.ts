@@ -14,8 +14,8 @@ import {
 import { checkTaskTarget, checkTemplateTarget } from '../rules/task.ts';
 import { fromPillar, minionKey, type PillarDocument, toNumber, type VersionDocument } from './documents.ts';
 import { brokenKey } from './errors.ts';
-import { INDEX } from './schema.ts';
-import type { StoredValue } from './stored-value.ts';
+import { INDEX, NO_KID } from './schema.ts';
+import { type StoredValue, unsetBeside } from './stored-value.ts';
 import { flush, type Tx } from './transaction.ts';
 
 /** @throws ColonnadeError conflict (pid used before) | already_exists | not_found | unknown_minion | bad_request */
@@ -57,12 +57,16 @@ export async function refuseTwins<T>(write: () => Promise<T>): Promise<T> {
 export async function updatePillar(tx: Tx, mutation: PillarUpdate<StoredValue>): Promise<void> {
   const { pid, expectTick, value, isSecret } = mutation;
   const set = { ...value, is_secret: isSecret, ...writtenBy(tx) };
-  const unset = { [Object.hasOwn(value, 'value') ? 'value_json' : 'value']: true };
-  const change = { $set: set, $unset: unset } as object;
+  const change = { $set: set, $unset: unsetBeside(value) } as object;
   const options = { ...tx.within, returnDocument: 'before' } as const;
   const before = expected(await tx.tables.pillars.findOneAndUpdate({ pid }, change, options), expectTick);
   if (isSecret && !before.is_secret) await purgeVersions(tx, { pid, is_secret: false });
-  const { value: _value, value_json: _text, ...rest } = before as PillarDocument & Record<string, unknown>;
+  const {
+    value: _value,
+    value_json: _text,
+    kid: _kid,
+    ...rest
+  } = before as PillarDocument & Record<string, unknown>;
   keepVersion(tx, { ...rest, ...set } as PillarDocument, 'update');
 }
 
@@ -94,7 +98,7 @@ export async function purgeHistory(
 /** Takes the values out of the documents; where the server keeps older copies of them is not ours to say. */
 export async function purgeVersions(tx: Tx, which: Filter<VersionDocument>): Promise<void> {
   await flush(tx);
-  const purged = { $set: { value: null, purged: true }, $unset: { value_json: true } } as object;
+  const purged = { $set: { value: null, purged: true, kid: NO_KID }, $unset: { value_json: true } } as object;
   await tx.tables.versions.updateMany(which, purged, { ...tx.within, hint: INDEX.version });
 }
 

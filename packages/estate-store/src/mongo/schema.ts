@@ -1,6 +1,8 @@
-import type { CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
+import type { Collection, CreateIndexesOptions, Db, Document, IndexSpecification } from 'mongodb';
+import { kidOf } from '../rules/key-use.ts';
 import { masterOf } from '../rules/pillar-target.ts';
 import { TABLE_NAMES, type Tables } from './connection.ts';
+import { readStoredValue } from './stored-value.ts';
 
 type Keys = Record<string, 1>;
 
@@ -30,6 +32,8 @@ export const INDEX = {
   importRow: { import_id: 1, seq: 1 },
   importTouched: { touched_at: 1 },
   inventoryState: { accepted: 1, master: 1, id: 1 },
+  sealed: { is_secret: 1, kid: 1, pid: 1, tick: 1 },
+  importKid: { kid: 1 },
 } as const satisfies Record<string, Keys>;
 
 /** Sessions of writers that were not closed are forgotten after this; a living writer renews its own. */
@@ -68,8 +72,11 @@ const INVENTORY_INDEXES: readonly IndexPlan[] = [
   { table: 'inventories', keys: INDEX.inventoryState },
 ];
 
-/** Pillars whose master is written into them at once. */
+/** Documents that get a new field at once. */
 const BACKFILL_CHUNK = 500;
+
+/** `kid` of a secret that is sealed under none. */
+export const NO_KID = '';
 
 /**
  * The migrations: entry i brings the schema from version i to i + 1. Each may be run again after it was cut short.
@@ -97,10 +104,34 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
     await ensureIndex(db, { table: 'pillars', keys: INDEX.pillarMaster, options: { sparse: true } });
     await fillInMasters(db);
   },
+  async (db) => {
+    for (const table of ['pillars', 'versions'] as const) {
+      await ensureIndex(db, { table, keys: INDEX.sealed });
+      await fillInKids(db.collection(TABLE_NAMES[table], { promoteValues: false }));
+    }
+    await ensureIndex(db, { table: 'imports', keys: INDEX.importKid, options: { sparse: true } });
+  },
 ];
 
 /** The schema this program reads and writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/**
+ * `kid` of secrets that were written without one: before there was such a field, or by another program. What is purged, or
+ * was never sealed, has none and says so.
+ */
+export async function fillInKids(table: Collection<Document>, limit: object = {}): Promise<void> {
+  for (;;) {
+    const options = { ...limit, hint: INDEX.sealed, limit: BACKFILL_CHUNK } as const;
+    const found = await table.find({ is_secret: true, kid: null }, options).toArray();
+    const updates = found.map((document) => {
+      const kid = kidOf(readStoredValue(document as Document)) ?? NO_KID;
+      return { updateOne: { filter: { _id: document._id, kid: null }, update: { $set: { kid } } } };
+    });
+    if (updates.length > 0) await table.bulkWrite(updates, limit);
+    if (found.length < BACKFILL_CHUNK) return;
+  }
+}
 
 /** `of_master` of pillars that were written before there was such a field; those nobody adopted have no pid. */
 async function fillInMasters(db: Db): Promise<void> {

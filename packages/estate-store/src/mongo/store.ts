@@ -1,5 +1,6 @@
 import type { EstateReader, EstateStore } from '../port.ts';
 import type { ImportWrites } from '../port-bulk.ts';
+import type { KeyStore } from '../port-keys.ts';
 import { packBatch, packText } from '../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
 import { applyBatch } from './apply-batch.ts';
@@ -7,6 +8,7 @@ import { readNewestClock } from './clock.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { applyImport, dropImport, stageImport, sweepImports } from './imports.ts';
 import * as inventories from './inventories.ts';
+import * as keys from './key-use.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate, renewIncarnation } from './migrate.ts';
 import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
@@ -60,6 +62,7 @@ export async function openMongoStore(options: MongoStoreOptions): Promise<Estate
     ...createWriting(queue),
     ...createTrimming(connection),
     ...createImporting(connection, queue),
+    ...createKeyStore(connection, queue),
     openView: () => connection.use(() => openView(connection)),
     [Symbol.asyncDispose]: dispose,
   };
@@ -83,7 +86,7 @@ type Writing = Pick<EstateStore, 'write' | 'dropOutbox' | 'acquireLease' | 'rele
 type Trimming = Pick<EstateStore, 'trimHistory'>;
 type Reading = Omit<
   EstateStore,
-  keyof Writing | keyof ImportWrites | keyof Trimming | 'openView' | keyof EstateReader
+  keyof Writing | keyof ImportWrites | keyof Trimming | keyof KeyStore | 'openView' | keyof EstateReader
 >;
 
 function createReader(connection: Connection, { operationTimeoutMs }: MongoOptions): Reader {
@@ -140,6 +143,21 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
 function createTrimming({ tables, limit, use }: Connection): Trimming {
   return {
     trimHistory: (retention, { after }) => use(() => trimHistory(tables, limit, { retention, after })),
+  };
+}
+
+function createKeyStore({ tables, limit, use }: Connection, { run }: WriteQueue): KeyStore {
+  return {
+    countKeyUse: () => use(() => keys.countKeyUse(tables, limit)),
+    listSealed: (kid, page) => use(() => keys.listSealed(tables, limit, kid, page)),
+    swapSealed: (swaps) => use(() => keys.swapSealed(tables, limit, swaps)),
+    async closeKids(kids) {
+      await use(() => keys.fillIn(tables, limit));
+      await run((group) => keys.closeKids(group, kids));
+    },
+    readClosedKids: () => use(() => keys.readClosedKids(tables, limit)),
+    readRewrap: () => use(() => keys.readRewrap(tables, limit)),
+    writeRewrap: (progress) => use(() => keys.writeRewrap(tables, limit, progress)),
   };
 }
 

@@ -2,13 +2,15 @@ import { ColonnadeError } from '@colonnade/contracts';
 import { parseValue, type Value } from '@colonnade/value';
 import { Double, Int32, Long } from 'mongodb';
 import { packText } from '../rules/batch.ts';
+import { kidOf } from '../rules/key-use.ts';
 
 /**
  * A value as a document holds it. `value` is ordinary BSON, so that another program sees ordinary documents and
  * `$enc` field for field (seed 000, storage format). What BSON or its driver would not give back the same stands in
- * `value_json` as canonical text, and `value` is absent, so that nobody takes something else for it.
+ * `value_json` as canonical text, and `value` is absent, so that nobody takes something else for it. `kid` repeats the key
+ * a value is sealed under: no index goes by a name that begins with `$`.
  */
-export type StoredValue = { value: unknown } | { value_json: string };
+export type StoredValue = ({ value: unknown } | { value_json: string }) & { kid?: string };
 
 /** MongoDB takes 100 levels in a document, whose value stands below its top. */
 const MAX_LEVELS = 90;
@@ -18,7 +20,19 @@ const REFERENCE_KEYS: ReadonlySet<string> = new Set(['$ref', '$id', '$db']);
 /** @throws ColonnadeError `value_invalid` for what is no value */
 export function packStoredValue(value: Value): StoredValue {
   const text = packText(value);
-  return isHeldByBson(value, 0) ? { value: toBson(value) } : { value_json: text };
+  const kid = kidOf(value);
+  return {
+    ...(isHeldByBson(value, 0) ? { value: toBson(value) } : { value_json: text }),
+    ...(kid === undefined ? {} : { kid }),
+  };
+}
+
+/** What such a value must not leave beside itself of the one before it. */
+export function unsetBeside(value: StoredValue): { [field: string]: true } {
+  const all = ['value', 'value_json', 'kid'];
+  return Object.fromEntries(
+    all.filter((field) => !Object.hasOwn(value, field)).map((field) => [field, true]),
+  );
 }
 
 /** @throws ColonnadeError `internal` for a type that is not of JSON, put there by another program */

@@ -1,8 +1,7 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import { type ClientSession, Long, ObjectId, type TransactionOptions } from 'mongodb';
 import type { ChangeKey } from '../port.ts';
-import type { ReadClock } from '../rules/clock.ts';
-import { readClock } from './clock.ts';
+import { type ReadClock, readClock } from './clock.ts';
 import type { Connection, Tables } from './connection.ts';
 import type { ChangeDocument, OutboxDocument, VersionDocument } from './documents.ts';
 import { isCommitUnknown } from './errors.ts';

@@ -1,6 +1,7 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import { canonicalText, type Value, ValueError } from '@colonnade/value';
 import type { IdempotencyDraft, Mutation, PillarDraft, WriteBatch } from '../port.ts';
+import { kidsOf } from './key-use.ts';
 
 /** Mutations and batches with their values as an adapter stores them: `V` for pillars, canonical text for the rest. */
 
@@ -46,6 +47,8 @@ export type PackedMutation<V> =
 
 export type PackedBatch<V> = {
   mutations: readonly PackedMutation<V>[];
+  /** Under which keys it brings values in. */
+  kids: readonly string[];
   events: readonly { type: string; subject: string; data: string }[];
   by: string;
   atMs: number;
@@ -60,6 +63,7 @@ export function packBatch<V>(batch: WriteBatch, packPillarValue: (value: Value) 
   const { idempotency } = batch;
   return {
     mutations: batch.mutations.map((mutation) => packMutation(mutation, packPillarValue)),
+    kids: kidsOf(batch.mutations),
     events: batch.events.map(({ type, subject, data }) => ({ type, subject, data: packText(data) })),
     by: batch.by,
     atMs: batch.atMs,

@@ -1,9 +1,11 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import type { Clock } from '../port.ts';
 import { checkFingerprint, checkShape, type PackedBatch, type PackedMutation } from '../rules/batch.ts';
+import { refuseClosed } from '../rules/key-use.ts';
 import type { Db } from './connection.ts';
 import { deleteInventory, putInventory } from './inventories.ts';
 import { keepTick } from './keep-tick.ts';
+import { readClosedKids } from './key-use.ts';
 import { deleteCollection, putCollection } from './mutations-collection.ts';
 import {
   deleteMaster,
@@ -40,6 +42,7 @@ export function applyBatch(
   const earlier = findReplay(db, batch, nowMs);
   if (earlier !== undefined) return earlier;
   checkShape(batch);
+  if (batch.kids.length > 0) refuseClosed(batch.kids, readClosedKids(db));
   const { by, atMs } = batch;
   const clock = keepTick(db, batch, changeTicksKept, (tick, change) => {
     const tx: Tx = { db, tick, by, atMs, change };

@@ -1,10 +1,12 @@
 import type { SQLInputValue } from 'node:sqlite';
 import type { ChangeKey, Clock } from '../port.ts';
 import { asImportError, checkAllStaged, estateChanged, type PackedChange } from '../rules/import.ts';
+import { refuseClosed } from '../rules/key-use.ts';
 import { checkPidUnused } from '../rules/pillar-target.ts';
 import { applyMutation } from './apply-batch.ts';
 import type { Db } from './connection.ts';
 import { keepTick } from './keep-tick.ts';
+import { readClosedKids } from './key-use.ts';
 import { checkTarget } from './mutations-pillar.ts';
 import type { Jobs } from './protocol.ts';
 import { PILLAR_FIELDS, type PillarRow } from './rows.ts';
@@ -53,6 +55,10 @@ export function applyImport(db: Db, ask: Jobs['applyImport']['ask'], changeTicks
   const isThere = db.get('SELECT 1 FROM imports WHERE id = ?', id) !== undefined;
   const found = db.get<{ n: number }>('SELECT count(*) AS n FROM import_rows WHERE import_id = ?', id)?.n;
   checkAllStaged(isThere ? (found ?? 0) : -1, ask.changes);
+  for (const kid of readClosedKids(db)) {
+    const staged = 'SELECT 1 FROM import_rows WHERE kid = ? AND import_id = ? LIMIT 1';
+    if (db.get(staged, kid, id) !== undefined) refuseClosed([kid], [kid]);
+  }
   return keepTick(db, ask, changeTicksKept, (tick, change) => {
     const tx: Tx = { db, tick, by, atMs, change };
     try {

@@ -1,5 +1,6 @@
 import type { Clock, Lease } from '../port.ts';
 import type { Retention } from '../port-history.ts';
+import type { RewrapProgress } from '../port-keys.ts';
 import type { PackedBatch } from '../rules/batch.ts';
 import type { PackedChange } from '../rules/import.ts';
 import type { ErrorMessage } from './errors.ts';
@@ -30,6 +31,9 @@ export type Jobs = {
     answer: Clock;
   };
   dropImports: { ask: { id: string } | { idleSinceMs: number }; answer: { imports: number; more: boolean } };
+  swapSealed: { ask: readonly { pid: string; from: string; to: string }[]; answer: number };
+  closeKids: { ask: readonly string[]; answer: undefined };
+  writeRewrap: { ask: RewrapProgress; answer: undefined };
   ping: { ask: undefined; answer: undefined };
 };
 

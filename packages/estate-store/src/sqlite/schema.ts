@@ -237,6 +237,24 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE meta ADD COLUMN history_floor INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE meta ADD COLUMN history_floor_ms INTEGER NOT NULL DEFAULT 0;
   `,
+  // kid: the key a value is sealed under. closed_kids: a JSON list of keys no write may bring in. rewrap: see RewrapProgress.
+  `
+  ALTER TABLE pillars ADD COLUMN kid TEXT GENERATED ALWAYS AS (
+    iif(is_secret = 1, json_extract(value, '$."$enc".kid'), NULL)
+  ) VIRTUAL;
+  ALTER TABLE pillar_versions ADD COLUMN kid TEXT GENERATED ALWAYS AS (
+    iif(is_secret = 1, json_extract(value, '$."$enc".kid'), NULL)
+  ) VIRTUAL;
+  ALTER TABLE import_rows ADD COLUMN kid TEXT GENERATED ALWAYS AS (
+    iif(is_secret = 1, json_extract(value, '$."$enc".kid'), NULL)
+  ) VIRTUAL;
+  CREATE INDEX pillars_by_kid ON pillars (kid, pid, tick) WHERE kid IS NOT NULL;
+  CREATE INDEX pillar_versions_by_kid ON pillar_versions (kid, pid, tick) WHERE kid IS NOT NULL;
+  CREATE INDEX import_rows_by_kid ON import_rows (kid) WHERE kid IS NOT NULL;
+
+  ALTER TABLE meta ADD COLUMN closed_kids TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE meta ADD COLUMN rewrap TEXT;
+  `,
 ];
 
 /** The schema this program reads and writes. */

@@ -1,9 +1,11 @@
 import type { EstateReader, EstateStore, WriteBatch, WriteResult } from '../port.ts';
 import type { ImportWrites } from '../port-bulk.ts';
+import type { KeyWrites } from '../port-keys.ts';
 import { packBatch, packText } from '../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../rules/clock.ts';
 import { packChanges } from '../rules/import.ts';
 import * as inventories from './inventories.ts';
+import * as keys from './key-use.ts';
 import { createReadConnection, type ReadConnection } from './read-connection.ts';
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
@@ -87,7 +89,7 @@ type Reading = Omit<
 >;
 type Writing = Pick<
   EstateStore,
-  'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse'
+  'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse' | keyof KeyWrites
 >;
 
 function createReading({ read }: ReadConnection): Reading {
@@ -119,6 +121,10 @@ function createReading({ read }: ReadConnection): Reading {
     listTasks: async (filter, page) => read((db) => tasks.listTasks(db, filter, page)),
     getInventory: async (master, id) => read((db) => inventories.readInventory(db, master, id)),
     listInventories: async (filter, page) => read((db) => inventories.listInventories(db, filter, page)),
+    countKeyUse: async () => read((db) => keys.countKeyUse(db)),
+    listSealed: async (kid, page) => read((db) => keys.listSealed(db, kid, page)),
+    readClosedKids: async () => read((db) => keys.readClosedKids(db)),
+    readRewrap: async () => read((db) => keys.readRewrap(db)),
   };
 }
 
@@ -131,6 +137,13 @@ function createWriting(writer: WriterClient): Writing {
     acquireLease: (name, holder, ttlMs) => writer.ask('acquireLease', { name, holder, ttlMs }),
     releaseLease: (name, holder) => writer.ask('releaseLease', { name, holder }),
     noteTokenUse: (id, atMs) => writer.ask('noteTokenUse', { id, atMs }),
+    swapSealed: async (swaps) =>
+      writer.ask(
+        'swapSealed',
+        swaps.map(({ pid, from, to }) => ({ pid, from: packText(from), to: packText(to) })),
+      ),
+    closeKids: (kids) => writer.ask('closeKids', [...kids]),
+    writeRewrap: (progress) => writer.ask('writeRewrap', progress),
   };
 }
 

@@ -3,6 +3,7 @@ import { applyBatch } from './apply-batch.ts';
 import { createEstateFile, type Db, openConnection } from './connection.ts';
 import { packError, toStoreError } from './errors.ts';
 import { applyImport, dropImports, stageImport } from './imports.ts';
+import { closeKids, swapSealed, writeRewrap } from './key-use.ts';
 import { acquireLease, dropOutbox, releaseLease } from './leases.ts';
 import { migrate } from './migrate.ts';
 import type { Job, Reply, Request, WriterOptions } from './protocol.ts';
@@ -153,6 +154,12 @@ function runJob(db: Db, job: Job, changeTicksKept: number): unknown {
       return applyImport(db, job.ask, changeTicksKept);
     case 'dropImports':
       return dropImports(db, job.ask);
+    case 'swapSealed':
+      return swapSealed(db, job.ask);
+    case 'closeKids':
+      return closeKids(db, job.ask);
+    case 'writeRewrap':
+      return writeRewrap(db, job.ask);
     case 'ping':
       return undefined;
   }

@@ -10,7 +10,10 @@ import {
   readStateFile,
   replaceStateFile,
 } from '../state-dir.ts';
+import { openChangeLog } from './change-log.ts';
+import { checkDecision, type KeyDecision, type KeyRules } from './changes.ts';
 import { openKey, type RootKey, sealKey } from './root-key.ts';
+import { openUses, type Uses } from './uses.ts';
 import {
   activeOf,
   ageOfActiveMs,
@@ -25,11 +28,19 @@ export const PILLARS_KEY = 'pillars';
 
 export type KeyVersion = Pick<VersionFile, 'version' | 'kid' | 'created_at_ms' | 'active_from_ms'> & {
   state: KeyState;
+  /** When it was given up, and when it is erased; null: it is kept. */
+  destroyed_at_ms: number | null;
+  erase_after_ms: number | null;
+  /** At most so many encryptions were done with it. */
+  encryptions: number;
 };
 
 /** The versions of one named key. */
 export type Keyring = Keys & {
+  name: string;
   versions(): readonly KeyVersion[];
+  /** Older versions open nothing. */
+  minVersion(): number;
   /** Of the active version, since it became so, milliseconds; undefined while a next one waits. */
   ageMs(): number | undefined;
   /**
@@ -37,7 +48,18 @@ export type Keyring = Keys & {
    * @throws ColonnadeError `conflict` while a next version waits already, `unavailable`
    */
   rotate(): Promise<KeyVersion>;
-  /** Reads what other replicas have made. Returns whether there is something new. */
+  /**
+   * Bars versions below this one from opening, or lets them open again.
+   * @throws ColonnadeError `bad_request`, `not_found`, `conflict`, `unavailable`
+   */
+  setMinVersion(version: number): Promise<void>;
+  /** Gives a retired version up that may not open any more. It is gone after `undoMs`. @throws as setMinVersion */
+  destroy(version: number, undoMs: number): Promise<KeyVersion>;
+  /** Takes that back, as long as it is there. @throws as setMinVersion */
+  undestroy(version: number): Promise<KeyVersion>;
+  /** Erases what is due, also what a replica that was killed has only decided. Gives the versions. */
+  eraseDue(): Promise<readonly KeyVersion[]>;
+  /** Reads what other replicas have made and decided. Returns whether there is something new. */
   refresh(): Promise<boolean>;
 };
 
@@ -63,11 +85,15 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const dir = path.join(options.stateDir, 'keyring', name);
   openStateDir(path.dirname(dir));
   openStateDir(dir);
+  const log = await openChangeLog(`${dir}.changes`, name);
+  const uses = openUses(`${dir}.uses`);
   const loaded = new Map<number, { file: VersionFile; key: KeyObject | undefined }>();
   const files = () => [...loaded.values()].map(({ file }) => file);
+  let readAtMs = 0;
 
   const refresh = async (): Promise<boolean> => {
-    let isNew = false;
+    const startedMs = nowMs();
+    let isNew = await log.refresh();
     for (const entry of listStateDir(dir)) {
       const file = await readVersion(dir, entry, name);
       const known = loaded.get(file.version)?.file;
@@ -76,7 +102,22 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       loaded.set(file.version, { file, key: await openVersion(dir, file, options) });
       isNew = true;
     }
+    readAtMs = Math.max(readAtMs, startedMs);
     return isNew;
+  };
+  const view = (): KeyVersion[] => viewOf(files(), log.rules(), uses, nowMs());
+  const viewVersion = (version: number) => view().find((one) => one.version === version);
+  const decide = async (decision: KeyDecision): Promise<KeyVersion> => {
+    await refresh();
+    const activeVersion = activeOf(files(), nowMs())?.version ?? 0;
+    const known = { state: viewVersion(decision.version)?.state, activeVersion, nowMs: nowMs() };
+    checkDecision(decision, log.rules(), known);
+    if (!(await log.append(decision, nowMs())))
+      throw new ColonnadeError(
+        'conflict',
+        `the key ${name} was changed at the same time: look, and ask again`,
+      );
+    return viewVersion(decision.version) as KeyVersion;
   };
   const make = async (version: number, activeFromMs: number, given?: Kek): Promise<boolean> => {
     const bytes = given?.key.export() ?? randomFillSync(Buffer.allocUnsafeSlow(KEY_BYTES));
@@ -103,6 +144,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   checkFirst(options, [...loaded.values()]);
 
   return {
+    name,
     active() {
       const version = activeOf(files(), nowMs());
       const key = version && loaded.get(version.version)?.key;
@@ -111,11 +153,22 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       return { kid: version.kid, key };
     },
     find(kid) {
+      const { minVersion, ends } = log.rules();
       for (const { file, key } of loaded.values())
-        if (file.kid === kid && key !== undefined) return { kid, key };
+        if (file.kid === kid)
+          return key === undefined || file.version < minVersion || ends.has(file.version)
+            ? undefined
+            : { kid, key };
       return undefined;
     },
-    versions: () => viewOf(files(), nowMs()),
+    async prepare(encryptions) {
+      // A version seals so long after it was made; who has read the folder since knows of it.
+      if (nowMs() - readAtMs >= prepublishMs / 2) await refresh();
+      const active = activeOf(files(), nowMs());
+      if (active !== undefined) await uses.claim(active.version, encryptions);
+    },
+    versions: view,
+    minVersion: () => log.rules().minVersion,
     ageMs: () => ageOfActiveMs(files(), nowMs()),
     async rotate() {
       await refresh();
@@ -128,7 +181,24 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
           `the key ${name} is being rotated: a next version waits to become active`,
         );
       await refresh();
-      return viewOf(files(), nowMs()).find(({ version }) => version === next) as KeyVersion;
+      return viewVersion(next) as KeyVersion;
+    },
+    setMinVersion: async (version) =>
+      void (await decide({ op: 'min-version', version, erase_after_ms: null })),
+    destroy: (version, undoMs) => decide({ op: 'destroy', version, erase_after_ms: nowMs() + undoMs }),
+    undestroy: (version) => decide({ op: 'undestroy', version, erase_after_ms: null }),
+    async eraseDue() {
+      const erased: KeyVersion[] = [];
+      for (const [version, { file }] of loaded) {
+        const end = log.rules().ends.get(version);
+        if (end === undefined || file.sealed === null || nowMs() < end.eraseAfterMs) continue;
+        if (!end.isErased) await decide({ op: 'erase', version, erase_after_ms: null });
+        const gone = { ...file, sealed: null, destroyed_at_ms: end.destroyedAtMs };
+        await replaceStateFile(path.join(dir, fileName(version)), zVersionFile, gone);
+        loaded.set(version, { file: gone, key: undefined });
+        erased.push(viewVersion(version) as KeyVersion);
+      }
+      return erased;
     },
     refresh,
   };
@@ -177,13 +247,16 @@ function checkFirst(
   );
 }
 
-function viewOf(files: readonly VersionFile[], nowMs: number): KeyVersion[] {
-  const states = statesOf(files, nowMs);
+function viewOf(files: readonly VersionFile[], { ends }: KeyRules, uses: Uses, nowMs: number): KeyVersion[] {
+  const states = statesOf(files, nowMs, ends);
   return files
     .toSorted((a, b) => a.version - b.version)
     .map(({ version, kid, created_at_ms, active_from_ms }) => ({
       ...{ version, kid, created_at_ms, active_from_ms },
       state: states.get(version) as KeyState,
+      destroyed_at_ms: ends.get(version)?.destroyedAtMs ?? null,
+      erase_after_ms: ends.get(version)?.eraseAfterMs ?? null,
+      encryptions: uses.count(version),
     }));
 }
 

@@ -8,7 +8,13 @@ import { toRootKey } from './root-key.ts';
 import { startRotation } from './rotation.ts';
 
 const root = toRootKey(createSecretKey(randomBytes(32)));
-const silent = { onRotated() {}, onRefreshed() {}, onFault: (error: Error) => assert.fail(error) };
+const silent = {
+  onRotated() {},
+  onRefreshed() {},
+  onErased() {},
+  onUsed() {},
+  onFault: (error: Error) => assert.fail(error),
+};
 
 test('the timer makes the next version when the active one is old enough, once for all replicas', async () => {
   await using dir = await tempDir('rotation');

@@ -3,19 +3,22 @@ import { toColonnadeError } from '@colonnade/contracts';
 import type { Keyring, KeyVersion } from './keyring.ts';
 
 export type RotationOptions = {
-  keyring: Pick<Keyring, 'refresh' | 'rotate' | 'ageMs' | 'versions'>;
+  keyring: Pick<Keyring, 'refresh' | 'rotate' | 'ageMs' | 'versions' | 'eraseDue'>;
   /** Age at which the active version is followed by a next one, milliseconds; undefined: only by hand. */
   maxAgeMs: number | undefined;
   /** How often other replicas' versions are looked for; well below the time a new version waits before it seals. */
   pollMs: number;
   onRotated: (version: KeyVersion) => void;
   onRefreshed: (versions: readonly KeyVersion[]) => void;
+  onErased: (version: KeyVersion) => void;
+  /** After each turn, for how often each has encrypted. */
+  onUsed: (versions: readonly KeyVersion[]) => void;
   onFault: (error: Error) => void;
 };
 
 /**
- * Keeps a replica's view of a key fresh, and makes the next version when the active one is old enough. Of replicas that
- * find that at once, one makes it and the others read it. Disposing waits for the turn under way.
+ * Keeps a replica's view of a key fresh, makes the next version when the active one is old enough, and erases what was destroyed
+ * long enough ago. Of replicas that find that at once, one does it and the others read it. Disposing waits for the turn under way.
  */
 export function startRotation(options: RotationOptions): AsyncDisposable {
   const stopped = new AbortController();
@@ -34,9 +37,12 @@ export function startRotation(options: RotationOptions): AsyncDisposable {
   };
 }
 
-async function turn({ keyring, maxAgeMs, onRotated, onRefreshed, onFault }: RotationOptions): Promise<void> {
+async function turn(options: RotationOptions): Promise<void> {
+  const { keyring, maxAgeMs, onRotated, onRefreshed, onErased, onUsed, onFault } = options;
   try {
     if (await keyring.refresh()) onRefreshed(keyring.versions());
+    onUsed(keyring.versions());
+    for (const version of await keyring.eraseDue()) onErased(version);
     const ageMs = keyring.ageMs();
     if (maxAgeMs === undefined || ageMs === undefined || ageMs < maxAgeMs) return;
     onRotated(await keyring.rotate());

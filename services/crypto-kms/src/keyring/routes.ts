@@ -1,17 +1,47 @@
 import { type Route, route } from '@colonnade/bus';
-import { ColonnadeError, kmsListKeys, kmsRotateKey } from '@colonnade/contracts';
+import {
+  type Call,
+  ColonnadeError,
+  type Endpoint,
+  type GrantAct,
+  keyVersionResource,
+  kmsDestroyKey,
+  kmsListKeys,
+  kmsRotateKey,
+  kmsSetMinVersion,
+  kmsUndestroyKey,
+} from '@colonnade/contracts';
 import type { Events } from '../events.ts';
 import type { GrantGuard } from '../grant-guard.ts';
 import { changeOnRecord } from '../trail.ts';
-import { type Keyring, type KeyVersion, PILLARS_KEY } from './keyring.ts';
+import { type Keyring, PILLARS_KEY } from './keyring.ts';
 
 /** The keyring as operators see it: names, versions and times, never a key. */
-export function keyRoutes(keyring: Keyring | undefined, guard: GrantGuard, events: Events): Route[] {
+export function keyRoutes(
+  keyring: Keyring | undefined,
+  guard: GrantGuard,
+  events: Events,
+  undoMs: number,
+): Route[] {
+  const decide = <T>(
+    endpoint: Endpoint,
+    act: GrantAct,
+    { grant, name, version }: { grant: string; name: string; version: number },
+    call: Call,
+    work: (keyring: Keyring) => Promise<T>,
+  ) => {
+    const resource = keyVersionResource(name, version);
+    const objectRef = { resource: 'keys', name: resource, subresource: act.slice('key.'.length) };
+    return guard({ endpoint, act, call, grant, resource, objectRef }, changeOnRecord<T>, async () =>
+      work(theKey(keyring, name)),
+    );
+  };
   return [
     route(kmsListKeys, async () => {
       if (keyring === undefined) return { keys: [] };
       await keyring.refresh();
-      return { keys: [{ name: PILLARS_KEY, versions: keyring.versions().map(toWire) }] };
+      const min_version = keyring.minVersion();
+      return { keys: [{ name: PILLARS_KEY, min_version, versions: [...keyring.versions()] }] };
     }),
     route(kmsRotateKey, ({ grant, name }, call) => {
       const objectRef = { resource: 'keys', name, subresource: 'rotate' };
@@ -24,17 +54,39 @@ export function keyRoutes(keyring: Keyring | undefined, guard: GrantGuard, event
         objectRef,
       } as const;
       return guard(what, changeOnRecord, async () => {
-        if (keyring === undefined)
-          throw new ColonnadeError('conflict', 'there is no keyring: start the KMS with KMS_ROOT_KEY_FILE');
-        if (name !== PILLARS_KEY) throw new ColonnadeError('not_found', 'there is no such key');
-        const version = await keyring.rotate();
+        const version = await theKey(keyring, name).rotate();
         events.keyRotated(version);
-        return { version: toWire(version) };
+        return { version };
       });
     }),
+    route(kmsSetMinVersion, (asked, call) =>
+      decide(kmsSetMinVersion, 'key.min-version', asked, call, async (key) => {
+        await key.setMinVersion(asked.version);
+        events.minVersionSet(asked);
+        return {};
+      }),
+    ),
+    route(kmsDestroyKey, (asked, call) =>
+      decide(kmsDestroyKey, 'key.destroy', asked, call, async (key) => {
+        const version = await key.destroy(asked.version, undoMs);
+        events.keyDestroyed(version);
+        return { version };
+      }),
+    ),
+    route(kmsUndestroyKey, (asked, call) =>
+      decide(kmsUndestroyKey, 'key.undestroy', asked, call, async (key) => {
+        const version = await key.undestroy(asked.version);
+        events.keyUndestroyed(version);
+        return { version };
+      }),
+    ),
   ];
 }
 
-function toWire({ version, kid, state, created_at_ms, active_from_ms }: KeyVersion) {
-  return { version, kid, state, created_at_ms, active_from_ms };
+/** @throws ColonnadeError `conflict` (no keyring), `not_found` */
+function theKey(keyring: Keyring | undefined, name: string): Keyring {
+  if (keyring === undefined)
+    throw new ColonnadeError('conflict', 'there is no keyring: start the KMS with KMS_ROOT_KEY_FILE');
+  if (name !== PILLARS_KEY) throw new ColonnadeError('not_found', 'there is no such key');
+  return keyring;
 }

@@ -2,7 +2,7 @@ import { int, type KEY_STATES } from '@colonnade/contracts';
 import { z } from 'zod';
 import { zSealedKey } from './root-key.ts';
 
-const zKeyName = z.string().regex(/^[a-z][a-z0-9-]{0,47}$/u, 'a key name is a–z, 0–9 and -');
+export const zKeyName = z.string().regex(/^[a-z][a-z0-9-]{0,47}$/u, 'a key name is a–z, 0–9 and -');
 
 /** One version of a named key, one file: nothing but its end is ever changed. Times are milliseconds since the epoch. */
 export const zVersionFile = z.strictObject({
@@ -25,12 +25,17 @@ export type KeyState = (typeof KEY_STATES)[number];
 /**
  * The state of each version of one key, by its own times and those of the others: the newest that may be used is active,
  * older ones only open. No state is stored, so no two replicas can disagree for longer than their clocks do.
+ * @param ended versions that are given up
  */
-export function statesOf(versions: readonly VersionFile[], nowMs: number): Map<number, KeyState> {
+export function statesOf(
+  versions: readonly VersionFile[],
+  nowMs: number,
+  ended: { has(version: number): boolean },
+): Map<number, KeyState> {
   const active = activeOf(versions, nowMs)?.version;
   return new Map(
     versions.map((one) => {
-      if (one.destroyed_at_ms !== null) return [one.version, 'destroyed'];
+      if (one.destroyed_at_ms !== null || ended.has(one.version)) return [one.version, 'destroyed'];
       if (one.version === active) return [one.version, 'active'];
       return [one.version, one.active_from_ms > nowMs ? 'prepublished' : 'retired'];
     }),

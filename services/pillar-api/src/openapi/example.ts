@@ -10,6 +10,8 @@ export type Example = {
   status: number;
   /** Of an answer of the same kind, when what the route makes is there already. */
   otherStatus?: number;
+  /** What the test's estate answers instead: there it cannot be done. */
+  refused?: number;
   /** `$name` stands for what an earlier answer gave; see `keep`. */
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string>>;

@@ -1,5 +1,6 @@
 import type { Example } from './example.ts';
 import { EXPLAIN } from './examples-explain.ts';
+import { KEYS } from './examples-keys.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
@@ -277,6 +278,7 @@ const ACCESS: readonly Example[] = [
     params: { name: 'pillars' },
     status: 201,
   },
+  ...KEYS,
   {
     route: 'GET /changes',
     summary: 'Server-sent events of what changes; Last-Event-ID goes on where a stream ended',

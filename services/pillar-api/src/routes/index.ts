@@ -7,6 +7,7 @@ import type { Idempotency } from '../idempotency.ts';
 import type { TaskIdentities } from '../identity/task-identities.ts';
 import type { Kms } from '../kms.ts';
 import type { HistoryRetention } from '../retention.ts';
+import type { Rewrap } from '../rewrap/worker.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
 import { collectionRoutes } from './collections.ts';
@@ -55,6 +56,7 @@ export function allRoutes(parts: {
   bus: Pick<Bus, 'request'>;
   idempotency: Idempotency;
   retention: HistoryRetention;
+  rewrap: Rewrap;
   oidc: Oidc | undefined;
   changes: Changes;
   rates: RateSettings;
@@ -64,7 +66,7 @@ export function allRoutes(parts: {
   lifecycle: Lifecycle;
   identities: TaskIdentities;
 }): readonly Route[] {
-  const { estate, kms, bus, idempotency, retention, oidc, rates, changes } = parts;
+  const { estate, kms, bus, idempotency, retention, rewrap, oidc, rates, changes } = parts;
   const { requestBudgetMs, schemas, lifecycle, identities } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
@@ -99,7 +101,7 @@ export function allRoutes(parts: {
     ...inventoryRoutes(estate),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
-    ...keyRoutes(kms),
+    ...keyRoutes({ kms, estate, rewrap }),
     changesRoute(changes),
     whoamiRoute(),
     limitsRoute(rates),

@@ -1,26 +1,50 @@
-import { zKeyVersionPage, zKeyVersionView, zPageQuery } from '@colonnade/contracts';
+import {
+  type Call,
+  ColonnadeError,
+  keyVersionResource,
+  zKeyVersionAsk,
+  zKeyVersionPage,
+  zKeyVersionView,
+  zPageQuery,
+  zRewrapView,
+} from '@colonnade/contracts';
+import type { Estate } from '../estate.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
-import { viewKeyVersion } from '../views.ts';
+import { barredKids, type Key } from '../rewrap/plan.ts';
+import type { Rewrap } from '../rewrap/worker.ts';
+import { viewKeyVersion, viewRewrap } from '../views.ts';
 
-/** The keyring of crypto-kms (seed 000, keys): what there is, and a next version. Keys themselves never come here. */
-export function keyRoutes(kms: Kms): readonly Route[] {
-  return [listRoute(kms), rotateRoute(kms)];
+type Deps = { kms: Kms; estate: Pick<Estate, 'store'>; rewrap: Rewrap };
+
+/** The keyring of crypto-kms (seed 000, keys): its versions and their life. Keys themselves never come here. */
+export function keyRoutes(deps: Deps): readonly Route[] {
+  return [
+    listRoute(deps),
+    rotateRoute(deps),
+    rewrapStatusRoute(deps),
+    rewrapRoute(deps),
+    minVersionRoute(deps),
+    destroyRoute(deps),
+    undestroyRoute(deps),
+  ];
 }
 
-function listRoute(kms: Kms): Route {
+const CHANGE = { permission: 'key:write', scope: 'estate', floor: true, idempotency: 'ignored' } as const;
+const READ = { permission: 'estate:read', scope: 'estate', idempotency: 'ignored' } as const;
+
+function listRoute({ kms, estate }: Deps): Route {
   return defineRoute({
+    ...READ,
     method: 'GET',
     url: '/keys',
-    permission: 'estate:read',
-    scope: 'estate',
-    idempotency: 'ignored',
     query: zPageQuery,
     response: zKeyVersionPage,
     async handle({ query, call }) {
       const keys = await kms.listKeys(call);
-      const all = keys.flatMap(({ name, versions }) => versions.map((one) => viewKeyVersion(name, one)));
+      const use = await estate.store.countKeyUse();
+      const all = keys.flatMap((key) => key.versions.map((one) => viewKeyVersion(key, one, use)));
       const { rows, next } = cutPage(all, pageOptions(query), idOf);
       return { status: 200, body: { items: [...rows], next_cursor: writeCursor(next) } };
     },
@@ -32,19 +56,139 @@ function idOf({ name, version }: { name: string; version: number }): string {
   return `${name} ${String(version).padStart(9, '0')}`;
 }
 
-function rotateRoute(kms: Kms): Route {
+function rotateRoute({ kms }: Deps): Route {
   return defineRoute({
+    ...CHANGE,
     method: 'POST',
     url: '/keys/:name/rotate',
-    permission: 'key:write',
-    scope: 'estate',
-    floor: true,
-    idempotency: 'ignored',
     response: zKeyVersionView,
     async handle({ principal, params, call }) {
       const name = params.name ?? '';
       const version = await kms.rotateKey(await principal.grant('key.rotate', name), name, call);
-      return { status: 201, body: viewKeyVersion(name, version) };
+      return { status: 201, body: viewKeyVersion({ name, min_version: 1 }, version, new Map()) };
     },
   });
+}
+
+function rewrapStatusRoute({ rewrap }: Deps): Route {
+  return defineRoute({
+    ...READ,
+    method: 'GET',
+    url: '/keys/:name/rewrap',
+    response: zRewrapView,
+    handle: async ({ params, call }) => {
+      return { status: 200, body: viewRewrap(await rewrap.status(params.name ?? '', call)) };
+    },
+  });
+}
+
+function rewrapRoute({ rewrap }: Deps): Route {
+  return defineRoute({
+    ...CHANGE,
+    method: 'POST',
+    url: '/keys/:name/rewrap',
+    response: zRewrapView,
+    async handle({ principal, params, call }) {
+      return { status: 202, body: viewRewrap(await rewrap.start(params.name ?? '', principal.sub, call)) };
+    },
+  });
+}
+
+/**
+ * The store comes first when versions are barred: from its answer on nothing can come to stand under them. It comes last when they
+ * are let open again.
+ */
+function minVersionRoute({ kms, estate }: Deps): Route {
+  return defineRoute({
+    ...CHANGE,
+    method: 'POST',
+    url: '/keys/:name/min-version',
+    body: zKeyVersionAsk,
+    response: zKeyVersionPage,
+    async handle({ principal, params, body: { version }, call }) {
+      const key = await findKey(kms, params.name ?? '', call);
+      findVersion(key, version);
+      checkBarred(key, version);
+      const grant = await principal.grant('key.min-version', keyVersionResource(key.name, version));
+      const before = await estate.store.readClosedKids();
+      const raises = version >= key.min_version;
+      if (raises) await estate.store.closeKids(barredKids(key, version));
+      try {
+        await kms.setMinVersion({ grant, name: key.name, version }, call);
+      } catch (thrown) {
+        if (raises) await estate.store.closeKids(before).catch(() => undefined);
+        throw thrown;
+      }
+      if (!raises) await estate.store.closeKids(barredKids(key, version));
+      const [now, use] = [await findKey(kms, key.name, call), await estate.store.countKeyUse()];
+      const items = now.versions.map((one) => viewKeyVersion(now, one, use));
+      return { status: 200, body: { items, next_cursor: null } };
+    },
+  });
+}
+
+/** @throws ColonnadeError `conflict`: a key that seals must not be closed to writes */
+function checkBarred({ versions }: Key, least: number): void {
+  const sealing = versions.find(
+    ({ version, state }) => version < least && state !== 'retired' && state !== 'destroyed',
+  );
+  if (sealing === undefined) return;
+  throw new ColonnadeError(
+    'conflict',
+    `version ${sealing.version} is ${sealing.state}, and cannot be barred`,
+  );
+}
+
+function destroyRoute({ kms, estate }: Deps): Route {
+  return defineRoute({
+    ...CHANGE,
+    method: 'POST',
+    url: '/keys/:name/destroy',
+    body: zKeyVersionAsk,
+    response: zKeyVersionView,
+    async handle({ principal, params, body, call }) {
+      const key = await findKey(kms, params.name ?? '', call);
+      const { version, kid } = findVersion(key, body.version);
+      const use = await estate.store.countKeyUse();
+      const values = use.get(kid) ?? 0;
+      if (values > 0) throw new ColonnadeError('conflict', `${values} values are stored under ${kid}`);
+      if (!(await estate.store.readClosedKids()).includes(kid))
+        throw new ColonnadeError(
+          'conflict',
+          `version ${version} may still open: raise the least version above it first`,
+        );
+      const grant = await principal.grant('key.destroy', keyVersionResource(key.name, version));
+      const ended = await kms.destroyKey({ grant, name: key.name, version }, call);
+      return { status: 200, body: viewKeyVersion(key, ended, use) };
+    },
+  });
+}
+
+function undestroyRoute({ kms, estate }: Deps): Route {
+  return defineRoute({
+    ...CHANGE,
+    method: 'POST',
+    url: '/keys/:name/undestroy',
+    body: zKeyVersionAsk,
+    response: zKeyVersionView,
+    async handle({ principal, params, body, call }) {
+      const key = await findKey(kms, params.name ?? '', call);
+      const { version } = findVersion(key, body.version);
+      const grant = await principal.grant('key.undestroy', keyVersionResource(key.name, version));
+      const kept = await kms.undestroyKey({ grant, name: key.name, version }, call);
+      return { status: 200, body: viewKeyVersion(key, kept, await estate.store.countKeyUse()) };
+    },
+  });
+}
+
+async function findKey(kms: Kms, name: string, call: Call): Promise<Key> {
+  const key = (await kms.listKeys(call)).find((one) => one.name === name);
+  if (key === undefined) throw new ColonnadeError('not_found', 'there is no such key');
+  return key;
+}
+
+function findVersion({ versions }: Key, wanted: number): Key['versions'][number] {
+  const found = versions.find(({ version }) => version === wanted);
+  if (found === undefined) throw new ColonnadeError('not_found', 'there is no such version of the key');
+  return found;
 }

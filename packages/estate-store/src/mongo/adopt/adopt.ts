@@ -2,6 +2,7 @@ import { ColonnadeError } from '@colonnade/contracts';
 import type { Mutation, PillarRecord } from '../../port.ts';
 import { packBatch } from '../../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../../rules/clock.ts';
+import { kidOf, refuseClosed } from '../../rules/key-use.ts';
 import { applyBatch } from '../apply-batch.ts';
 import { type Connection, openConnection } from '../connection.ts';
 import { fromPillar, type PillarDocument, type VersionDocument } from '../documents.ts';
@@ -112,6 +113,10 @@ async function adoptChunk(
 }
 
 async function write(group: Group, place: AdoptPlace, chosen: readonly Fitting[]): Promise<void> {
+  refuseClosed(
+    chosen.flatMap(({ record }) => kidOf(record.value) ?? []),
+    group.clock.closedKids,
+  );
   group.tick += 1;
   const { tables, within, tick, appended } = group;
   const documents = chosen.map(({ record }) =>

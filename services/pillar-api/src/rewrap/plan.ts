@@ -1,0 +1,39 @@
+import type { kmsListKeys } from '@colonnade/contracts';
+import type { RewrapProgress } from '@colonnade/estate-store';
+import type { z } from 'zod';
+
+export type Key = z.output<typeof kmsListKeys.response>['keys'][number];
+
+/** The version that seals. */
+export function activeKid({ versions }: Key): string | undefined {
+  return versions.find(({ state }) => state === 'active')?.kid;
+}
+
+/** Versions that still open and seal no more, and under which something is stored. */
+export function kidsToLeave(key: Key, use: ReadonlyMap<string, number>): readonly string[] {
+  return key.versions
+    .filter(
+      ({ state, version, kid }) =>
+        state === 'retired' && version >= key.min_version && (use.get(kid) ?? 0) > 0,
+    )
+    .map(({ kid }) => kid);
+}
+
+/** How many values stand under those. */
+export function countLeft(key: Key, use: ReadonlyMap<string, number>): number {
+  return kidsToLeave(key, use).reduce((sum, kid) => sum + (use.get(kid) ?? 0), 0);
+}
+
+/** Versions that open nothing any more. */
+export function barredKids(key: Key, minVersion = key.min_version): readonly string[] {
+  return key.versions.filter(({ version }) => version < minVersion).map(({ kid }) => kid);
+}
+
+/**
+ * Whether a run is to be begun without being asked for: not again for what the last one could not rewrap.
+ * @param left values under older versions now
+ */
+export function isDue(last: RewrapProgress | undefined, kid: string, left: number): boolean {
+  if (left === 0) return false;
+  return last === undefined || last.kid !== kid || last.left !== left;
+}
