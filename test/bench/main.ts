@@ -9,6 +9,7 @@ import { auditHttp } from './figures/audit-http.ts';
 import { auditMemory } from './figures/audit-memory.ts';
 import { auditPolicy } from './figures/audit-policy.ts';
 import { capacity } from './figures/capacity.ts';
+import { generations } from './figures/generations.ts';
 import { hooks } from './figures/hooks.ts';
 import { identity } from './figures/identity.ts';
 import { merge } from './figures/merge.ts';
@@ -37,6 +38,7 @@ const figures: readonly Figure[] = [
     auditMemory,
     capacity,
     hooks,
+    generations,
     identity,
     rewrap,
     tls,

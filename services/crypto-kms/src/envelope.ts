@@ -1,7 +1,14 @@
 import { createCipheriv, createDecipheriv, type KeyObject, randomBytes, randomFillSync } from 'node:crypto';
 import { ColonnadeError, dekWrapAad, type Enc, LIMITS } from '@colonnade/contracts';
 import { canonicalBytes, parseValue, type Value, ValueError } from '@colonnade/value';
-import { KEY_BYTES, NONCE_BYTES, readSealed, readWrapping, TAG_BYTES } from './enc-format.ts';
+import {
+  KEY_BYTES,
+  NONCE_BYTES,
+  readSealed,
+  readWrapping,
+  type SealedParts,
+  TAG_BYTES,
+} from './enc-format.ts';
 
 /** The key that wraps every DEK, with its name. */
 export type Kek = { kid: string; key: KeyObject };
@@ -105,10 +112,18 @@ export function rewrapDek(keys: Keys, aad: string, wrapping: Wrapping): Wrapping
   }
 }
 
+function readWith(keys: Keys, sealed: Value): SealedParts {
+  try {
+    return readSealed(sealed, keys.find);
+  } catch (thrown) {
+    // Without any key that is the answer, whatever the value looks like.
+    keys.active();
+    throw thrown;
+  }
+}
+
 function withPlaintext<T>(keys: Keys, aad: string, sealed: Value, use: (plaintext: Buffer) => T): T {
-  // Without any key that is the answer, whatever the value looks like.
-  keys.active();
-  const { kek, ...parts } = readSealed(sealed, keys.find);
+  const { kek, ...parts } = readWith(keys, sealed);
   const dek = decrypt(kek.key, parts.wrapNonce, dekWrapAad(kek.kid, aad), parts.wrappedDek);
   try {
     const plaintext = decrypt(dek, parts.nonce, aad, parts.ciphertext);

@@ -108,7 +108,8 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
     }
     watch.storedInBatch({ count: batch.count, ms: performance.now() - startMs });
   };
-  const batcher = createBatcher({ send: (batch) => publishBatch(batch) });
+  // One at a time: the server syncs one after the other anyway, and what waits meanwhile leaves together.
+  const batcher = createBatcher({ send: (batch) => publishBatch(batch), maxInFlight: 1 });
   // Nobody waits for these, and each message costs a write to disk on the server and again in the log.
   const patient = createBatcher({
     send: (batch) => sendUntilStored({ publishBatch }, batch),
