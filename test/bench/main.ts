@@ -9,11 +9,13 @@ import { auditHttp } from './figures/audit-http.ts';
 import { auditMemory } from './figures/audit-memory.ts';
 import { auditPolicy } from './figures/audit-policy.ts';
 import { capacity } from './figures/capacity.ts';
+import { generations } from './figures/generations.ts';
 import { hooks } from './figures/hooks.ts';
 import { identity } from './figures/identity.ts';
 import { merge } from './figures/merge.ts';
 import { open } from './figures/open.ts';
 import { peers } from './figures/peers.ts';
+import { rewrap } from './figures/rewrap.ts';
 import { size } from './figures/size.ts';
 import { storm } from './figures/storm.ts';
 import { tls } from './figures/tls.ts';
@@ -36,7 +38,9 @@ const figures: readonly Figure[] = [
     auditMemory,
     capacity,
     hooks,
+    generations,
     identity,
+    rewrap,
     tls,
   ],
 ];

@@ -62,7 +62,7 @@ export async function describeSalt(version: SaltVersion): Promise<void> {
   });
 }
 
-async function reasonToSkip(): Promise<string | false> {
+export async function reasonToSkip(): Promise<string | false> {
   if (process.getuid?.() !== 0) return "Salt's minion runs as root";
   const python = await findPython().catch((error: Error) => error);
   return python instanceof Error ? python.message : await skipWithout('nats', 'redis');

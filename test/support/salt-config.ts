@@ -41,22 +41,28 @@ export async function writeConfig({ options, dir, config, ports }: SaltConfig): 
     pillar_roots: { base: [path.join(dir, 'pillars')] },
     extension_modules: path.join(dir, 'extmods'),
     ext_pillar: [{ colonnade: options.colonnade(secretFile) }],
+    ...(options.engine === undefined ? {} : { engines: [{ colonnade: options.engine }] }),
   });
-  await writeJson(path.join(config, 'minion'), {
-    ...common,
-    ...folders(dir, 'minion'),
-    id: options.minion,
-    master: '127.0.0.1',
-    master_port: answers,
-    publish_port: publish,
-    mine_enabled: false,
-    // What a minion holds is to be seen here, from 3008 on too.
-    pillar_mask_output: false,
-    acceptance_wait_time: 1,
-    random_reauth_delay: 1,
-    recon_default: 200,
-    recon_max: 1000,
-  });
+  const writeMinion = (id: string, role: string, file: string) =>
+    writeJson(file, {
+      ...common,
+      ...folders(dir, role),
+      id,
+      master: '127.0.0.1',
+      master_port: answers,
+      publish_port: publish,
+      mine_enabled: false,
+      // What a minion holds is to be seen here, from 3008 on too.
+      pillar_mask_output: false,
+      acceptance_wait_time: 1,
+      random_reauth_delay: 1,
+      recon_default: 200,
+      recon_max: 1000,
+    });
+  await writeMinion(options.minion, 'minion', path.join(config, 'minion'));
+  if (options.otherMinion !== undefined) {
+    await writeMinion(options.otherMinion, 'other', path.join(config, 'other', 'minion'));
+  }
   for (const [kind, files] of Object.entries({ states: options.states, pillars: options.pillars ?? {} })) {
     await mkdir(path.join(dir, kind), { recursive: true });
     for (const [name, text] of Object.entries(files)) {

@@ -25,6 +25,10 @@ export type SaltOptions = {
   /** The ext_pillar entry's options, given where the secrets lie. */
   colonnade: (secretFile: (name: string) => string) => Readonly<Record<string, unknown>>;
   minion: string;
+  /** One more minion of the same master. */
+  otherMinion?: string;
+  /** Options of the engine; absent: there is none. */
+  engine?: Readonly<Record<string, unknown>>;
   /** SLS files by path, such as `app/init.sls`. */
   states: Readonly<Record<string, string>>;
   pillars?: Readonly<Record<string, string>>;
@@ -44,6 +48,8 @@ export type Salt = AsyncDisposable & {
   minion: string;
   /** `salt <minion> …`: the master has the running minion do it. */
   salt(...args: readonly string[]): Promise<SaltResult>;
+  /** The same for another minion. */
+  saltTo(minion: string, ...args: readonly string[]): Promise<SaltResult>;
   /** `salt-call …` beside the running minion. */
   saltCall(...args: readonly string[]): Promise<SaltResult>;
   saltRun(...args: readonly string[]): Promise<SaltResult>;
@@ -79,8 +85,11 @@ export async function startSalt(options: SaltOptions): Promise<Salt> {
   await writeConfig({ options, dir, ...places });
   let master = await startMaster(dir, places, true);
   started.defer(() => endGroup(master));
-  const minion = await startMinion(dir, places);
-  started.defer(() => endGroup(minion));
+  for (const id of [options.minion, options.otherMinion]) {
+    if (id === undefined) continue;
+    const minion = await startMinion(dir, places, id === options.minion ? 'minion' : 'other');
+    started.defer(() => endGroup(minion));
+  }
   const command = async (program: string, args: readonly string[], library = true) =>
     await call(
       path.join(places.bin, program),
@@ -92,7 +101,8 @@ export async function startSalt(options: SaltOptions): Promise<Salt> {
     dir,
     minion: options.minion,
     moduleFile,
-    salt: (...args) => command('salt', ['--static', '-t', '60', options.minion, ...args]),
+    salt: (...args) => salt.saltTo(options.minion, ...args),
+    saltTo: (minion, ...args) => command('salt', ['--static', '-t', '60', minion, ...args]),
     saltCall: (...args) => command('salt-call', ['--retcode-passthrough', ...args]),
     saltRun: (...args) => command('salt-run', args, hasLibrary),
     async restartMaster({ library }) {
@@ -101,9 +111,11 @@ export async function startSalt(options: SaltOptions): Promise<Salt> {
       master = await startMaster(dir, places, library);
     },
   };
-  await waitFor('the minion to answer', async () => (await salt.salt('test.ping')).code === 0, {
-    limitMs: 90_000,
-  });
+  for (const id of [options.minion, options.otherMinion]) {
+    if (id === undefined) continue;
+    const answers = async () => (await salt.saltTo(id, 'test.ping')).code === 0;
+    await waitFor(`the minion ${id} to answer`, answers, { limitMs: 150_000 });
+  }
   const owned = started.move();
   const stop = () => owned.disposeAsync();
   return { ...salt, stop, [Symbol.asyncDispose]: stop };
@@ -132,7 +144,7 @@ async function installModule(
 ): Promise<string> {
   if (install === 'one-file') {
     const modules = path.join(dir, 'extmods');
-    for (const kind of ['pillar', 'runners']) {
+    for (const kind of ['engines', 'pillar', 'runners']) {
       await cp(
         path.join(infra, 'colonnade_salt', kind, 'colonnade.py'),
         path.join(modules, kind, 'colonnade.py'),
@@ -171,11 +183,11 @@ async function startMaster(dir: string, places: Places, library: boolean): Promi
   }
 }
 
-async function startMinion(dir: string, places: Places): Promise<Child> {
+async function startMinion(dir: string, places: Places, role: 'minion' | 'other'): Promise<Child> {
   return await startChild({
     command: path.join(places.bin, 'salt-minion'),
-    args: ['-c', places.config, '-l', 'warning'],
-    logFile: path.join(dir, 'minion.out'),
+    args: ['-c', role === 'minion' ? places.config : path.join(places.config, role), '-l', 'warning'],
+    logFile: path.join(dir, `${role}.out`),
     env: env(places, false),
   });
 }

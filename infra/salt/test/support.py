@@ -26,12 +26,13 @@ REDIS_SERVER = os.environ.get("COLONNADE_REDIS_SERVER") or shutil.which("redis-s
 def acl_rules(master, password):
     """The Redis user of a master, as `masterAclRules` of the contracts makes it."""
     digest = hashlib.sha256(password.encode()).hexdigest()
-    commands = "fcall xadd xlen exists ping hello auth client|setname"
+    commands = "fcall xadd xlen exists time ping hello auth client|setname"
     return [
         *("reset", "on", f"#{digest}", "resetchannels", "-@all"),
         *(f"+{command}" for command in commands.split()),
         f"~colonnade:bridge:req:{master}",
         f"(+blpop +lpop ~colonnade:bridge:rep:{master}:*)",
+        f"(+xread +xrevrange %R~colonnade:bridge:refresh:{master})",
         "%R~colonnade:bridge:alive",
     ]
 

@@ -13,11 +13,11 @@ const runs = [
   {
     redis: '8.1.0',
     modules: [
-      ...['test_answers', 'test_breaker', 'test_failures', 'test_identity', 'test_options'],
+      ...['test_answers', 'test_breaker', 'test_engine', 'test_failures', 'test_identity', 'test_options'],
       'test_transport',
     ],
   },
-  { redis: '4.5.5', modules: ['test_failures', 'test_transport'] },
+  { redis: '4.5.5', modules: ['test_engine', 'test_failures', 'test_transport'] },
 ];
 
 for (const { redis, modules } of runs) {

@@ -10,12 +10,21 @@ import { collectionCreate } from './commands/collection/create.ts';
 import { collectionDelete } from './commands/collection/delete.ts';
 import { collectionGet } from './commands/collection/get.ts';
 import { collectionList } from './commands/collection/list.ts';
+import { collectionRuleDelete } from './commands/collection/rule-delete.ts';
+import { collectionRuleSet } from './commands/collection/rule-set.ts';
 import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { diff } from './commands/diff.ts';
 import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
+import { generationGet } from './commands/generation/get.ts';
+import { generationList } from './commands/generation/list.ts';
+import { generationRun } from './commands/generation/run.ts';
 import { history } from './commands/history.ts';
+import { hooksHistory } from './commands/hooks/history.ts';
+import { hooksList } from './commands/hooks/list.ts';
+import { hooksRun } from './commands/hooks/run.ts';
+import { hooksTest } from './commands/hooks/test.ts';
 import { importCommand } from './commands/import.ts';
 import { keyDestroy } from './commands/key/destroy.ts';
 import { keyList } from './commands/key/list.ts';
@@ -35,6 +44,7 @@ import { masterSet } from './commands/master/set.ts';
 import { masterTokenCreate } from './commands/master/token-create.ts';
 import { masterTokenDelete } from './commands/master/token-delete.ts';
 import { minionDelete } from './commands/minion/delete.ts';
+import { minionDiff } from './commands/minion/diff.ts';
 import { minionGet } from './commands/minion/get.ts';
 import { minionList } from './commands/minion/list.ts';
 import { minionMove } from './commands/minion/move.ts';
@@ -102,12 +112,21 @@ export const COMMANDS: readonly Command[] = [
   collectionDelete,
   collectionGet,
   collectionList,
+  collectionRuleDelete,
+  collectionRuleSet,
   collectionSet,
   completion,
   diff,
   explain,
   exportCommand,
+  generationGet,
+  generationList,
+  generationRun,
   history,
+  hooksHistory,
+  hooksList,
+  hooksRun,
+  hooksTest,
   importCommand,
   keyList,
   keyRotate,
@@ -127,6 +146,7 @@ export const COMMANDS: readonly Command[] = [
   masterTokenCreate,
   masterTokenDelete,
   minionDelete,
+  minionDiff,
   minionGet,
   minionList,
   minionMove,

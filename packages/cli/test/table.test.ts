@@ -7,6 +7,7 @@ import { GLOBAL_OPTIONS, GROUPS, parse } from '../src/table/program.ts';
 import { BULK_STEPS } from './steps/bulk.ts';
 import { ESTATE_STEPS } from './steps/estate.ts';
 import { HISTORY_STEPS } from './steps/history.ts';
+import { HOOK_STEPS } from './steps/hooks.ts';
 import { OPERATE_STEPS } from './steps/operate.ts';
 import { PILLAR_STEPS } from './steps/pillars.ts';
 import { TASK_STEPS } from './steps/tasks.ts';
@@ -34,6 +35,7 @@ describe('the table of commands', () => {
         ...BULK_STEPS,
         ...TASK_STEPS,
         ...HISTORY_STEPS,
+        ...HOOK_STEPS,
         ...TLS_STEPS,
       ].map(({ command }) => command),
     );

@@ -26,6 +26,19 @@ export function bridgeReplyKey(master: string, entryId: string): string {
   return `colonnade:bridge:rep:${master}:${entryId}`;
 }
 
+/** Of a master: whose pillar its Salt is to refresh. It may read it, and nothing else. */
+export function bridgeRefreshKey(master: string): string {
+  return `colonnade:bridge:refresh:${master}`;
+}
+
+/** One entry of that stream. */
+export const zBridgeRefresh = z.strictObject({
+  v: int({ min: 1, max: 1 }),
+  /** The generation that changed their policies, by its name. */
+  generation: z.string(),
+  minions: z.array(zMinionId).min(1).max(LIMITS.refreshMinions),
+});
+
 /** Seed 000, BridgePillarDataRequest, with what our wire adds to it. */
 export const zBridgeRequest = z.strictObject({
   v: int({ min: 1, max: 1 }),
@@ -80,7 +93,7 @@ export function masterRedisUser(master: string): string {
 
 /**
  * The rules of a master's Redis user for `ACL SETUSER` or an aclfile: it may add to its own stream through the bridge's
- * function, pop its own replies, and nothing else. No EVAL: a master cannot run Lua of its own.
+ * function, pop its own replies, read whom it is to refresh, and nothing else. No EVAL: a master cannot run Lua of its own.
  * @param password is hashed here; the rule never holds it
  */
 export function masterAclRules(master: string, password: string): readonly string[] {
@@ -91,12 +104,13 @@ export function masterAclRules(master: string, password: string): readonly strin
     `#${createHash('sha256').update(password).digest('hex')}`,
     'resetchannels',
     '-@all',
-    ...['fcall', 'xadd', 'xlen', 'exists', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
+    ...['fcall', 'xadd', 'xlen', 'exists', 'time', 'ping', 'hello', 'auth'].map((c) => `+${c}`),
     '+client|setname',
     `~${request}`,
     `%R~${BRIDGE_ALIVE_KEY}`,
     // Apart from the rest: with XADD on its reply keys a master could make streams that never expire.
     `(+blpop +lpop ~${bridgeReplyKey(master, '*')})`,
+    `(+xread +xrevrange %R~${bridgeRefreshKey(master)})`,
   ];
 }
 

@@ -11,6 +11,7 @@ export * from './errors.ts';
 export * from './estate.ts';
 export * from './events.ts';
 export * from './grant.ts';
+export * from './hook-views.ts';
 export * from './hooks.ts';
 export * from './http/index.ts';
 export * from './kms.ts';

@@ -70,9 +70,17 @@ export const LIMITS = {
   kmsBatchBytes: 3 * 1024 * 1024,
   /** Minions in one request to compile; minions in one page of those a change touches. */
   compileMinions: 64,
+  /** Minions in one entry of a master's refresh stream; entries kept in it, read or not. */
+  refreshMinions: 500,
+  refreshEntries: 1000,
+  /** Minions shown of one generation. */
+  generationMinions: 5000,
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,
+  /** Levels of the rule of a collection; conditions in it, and values of one. */
+  ruleDepth: 4,
+  ruleConditions: 64,
   /** One parameter of a hook, bytes: Linux takes 128 KiB for a variable with its name. */
   hookParameterBytes: 96 * 1024,
   /** `max_payload` of NATS, bytes. */

@@ -45,6 +45,8 @@ export const zExplanation = z.strictObject({
   minion_id: z.string(),
   /** The environments as resolved and allowed, joined with commas. */
   pillarenv: z.string(),
+  /** Collections the minion is a member of by a rule over its inventory; absent: none. */
+  rule_collections: z.array(z.string()).optional(),
   /** The environments that were read, in the order they are applied: a later one wins. */
   scopes: z.array(z.string()),
   keys: z.array(zExplainedKey),
@@ -118,4 +120,20 @@ export const mergerCompile = defineEndpoint({
     clock: int(),
     items: z.array(itemResult(z.strictObject({ pillar: zValue, secrets: z.array(z.string()) }))),
   }),
+});
+
+/**
+ * Tells a master whose pillar its Salt is to refresh: an entry of the master's refresh stream. `redis_unavailable`: nothing
+ * was told. Told twice does no harm.
+ */
+export const mergerRefresh = defineEndpoint({
+  subject: subjectOf('merger', 'refresh'),
+  server: 'pillar-merger',
+  callers: ['hook-runner'],
+  request: z.strictObject({
+    master: zMasterId,
+    generation: z.string().min(1).max(64),
+    minions: z.array(zMinionId).min(1).max(LIMITS.refreshMinions),
+  }),
+  response: z.strictObject({ entry: z.string() }),
 });

@@ -9,10 +9,18 @@ import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateListTouched, estateRegisterMinion } from './estate.ts';
 import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
+import {
+  hooksGeneration,
+  hooksGenerations,
+  hooksHistory,
+  hooksList,
+  hooksPolicyDiff,
+  hooksTry,
+} from './hook-views.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import * as keys from './kms-keys.ts';
-import { mergerCompile, mergerExplain } from './merger.ts';
+import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
 import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
 import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
 import { WORKLOAD_ENDPOINTS } from './workload.ts';
@@ -42,7 +50,14 @@ export const ENDPOINTS: readonly Endpoint[] = [
   estateRegisterMinion,
   hooksRun,
   hooksGenerate,
+  hooksList,
+  hooksTry,
+  hooksHistory,
+  hooksGenerations,
+  hooksGeneration,
+  hooksPolicyDiff,
   mergerCompile,
+  mergerRefresh,
   estateListTouched,
   tlsStatus,
   tlsPlan,

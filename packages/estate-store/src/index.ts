@@ -14,5 +14,6 @@ export type * from './port-history.ts';
 export type * from './port-inventories.ts';
 export type * from './port-keys.ts';
 export * from './port-tasks.ts';
+export { namedCollections } from './rules/memberships.ts';
 export { checkNextState, isEndState } from './rules/task.ts';
 export { openSqliteReader, openSqliteStore, type SqliteStoreOptions } from './sqlite/store.ts';

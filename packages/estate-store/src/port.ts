@@ -4,6 +4,7 @@ import type { BulkStore } from './port-bulk.ts';
 import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { KeyStore } from './port-keys.ts';
+import type { MinionDraft, RuleMutation } from './port-rules.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -40,6 +41,8 @@ export type CollectionRecord = {
   parentId: string | undefined;
   /** User sub; the whole tree below a root collection has one owner. */
   owner: string;
+  /** Canonical JSON of the rule that makes minions members; absent: there is none. */
+  rule?: string;
   tick: number;
 };
 
@@ -57,8 +60,9 @@ export type MasterRecord = {
 export type MinionRecord = {
   master: string;
   id: string;
-  /** Direct memberships in their order: a later one wins over an earlier one. */
+  /** Direct memberships, those by rule (`byRule`; absent: none) before those by name: a later one wins. */
   collections: readonly string[];
+  byRule?: readonly string[];
   registeredBy: string;
   tick: number;
 };
@@ -119,23 +123,24 @@ export type Mutation =
   /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
   | { kind: 'pillar.purgeHistory'; pid: string }
   /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
-  | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick'> }
+  | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick' | 'rule'> }
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
   /** Refused (conflict) while it has minions or inventories. */
   | { kind: 'master.delete'; id: string; expect: Expect }
   /**
-   * The master and every collection must exist (unknown_master, not_found). Its inventory becomes an accepted one. With
-   * `maxOfMaster` a new one is refused (forbidden) when the master has so many.
+   * Its memberships by name; those by rule stay. The master and every collection must exist (unknown_master,
+   * not_found). Its inventory becomes an accepted one. With `maxOfMaster` a new one is refused (forbidden) when the master has so many.
    */
-  | { kind: 'minion.put'; expect: Expect; record: Omit<MinionRecord, 'tick'>; maxOfMaster?: number }
+  | { kind: 'minion.put'; expect: Expect; record: MinionDraft; maxOfMaster?: number }
   /** Refused (conflict) while it has pillars. Its inventory goes with it. */
   | { kind: 'minion.delete'; master: string; id: string; expect: Expect }
   | { kind: 'token.put'; expect: Expect; record: Omit<ApiTokenRecord, 'tick'> }
   | { kind: 'token.delete'; id: string; expect: Expect }
   /** Changes nothing. Refused (conflict) unless this is a token with the role admin that has not expired at `atMs`. */
   | { kind: 'token.requireAdmin'; id: string }
+  | RuleMutation
   | TaskMutation
   | InventoryMutation;
 

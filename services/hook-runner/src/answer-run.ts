@@ -38,7 +38,7 @@ function minionOf({ RUDDER_NODE_ID: id, RUDDER_NODE_POLICY_SERVER_ID: master }: 
   return id === undefined || master === undefined ? {} : { minion: { master, id } };
 }
 
-function answerOf({ status, results, notRun, fault }: RunResult): HookRun {
+export function answerOf({ status, results, notRun, fault }: RunResult): HookRun {
   return {
     status,
     results: results.map((result) => ({

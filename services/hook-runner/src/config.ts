@@ -83,6 +83,10 @@ export const hookRunnerSettings = {
     help: 'time for all `policy-generation-node-ready` hooks of one generation; minions after that keep their policies',
     default: '600000',
   }),
+  refreshKeepMs: setting('REFRESH_KEEP_MS', zMs, {
+    help: 'what a hook has put into the queue for Salt masters, and could not be told them for so long, is dropped',
+    default: '3600000',
+  }),
   historyDays: setting('HOOKS_HISTORY_DAYS', zDays, {
     help: 'how long runs are kept in the history',
     default: '30',

@@ -111,6 +111,7 @@ function serviceEvents(logger: Logger, metrics: Metrics) {
   const leads = metrics.gauge('hook_runner_leads', '1 on the replica that runs hooks.', []);
   const taken = metrics.counter('hook_events_total', 'Events taken from the stream.', ['outcome']);
   const failures = metrics.counter('hook_failures_total', 'Events that failed and come again.', ['code']);
+  const refreshes = metrics.counter('refresh_minions_total', 'Minions to be refreshed.', ['outcome']);
   const requests = metrics.counter('hook_requests_total', 'Requests on the bus.', ['endpoint', 'code']);
   return {
     leads(file: string) {
@@ -134,6 +135,17 @@ function serviceEvents(logger: Logger, metrics: Metrics) {
       failures.inc({ code: error.code });
       logger.error({ code: error.code, attempt, err: error }, 'event failed and comes again');
     },
+    refreshTold(generation: string, masters: number, minions: number) {
+      refreshes.inc({ outcome: 'told' }, minions);
+      logger.info({ generation, masters, minions }, 'masters told whom to refresh');
+    },
+    refreshDropped(generation: string, minions: number) {
+      refreshes.inc({ outcome: 'dropped' }, minions);
+      logger.error({ generation, minions }, 'refresh dropped: its masters could not be told for too long');
+    },
+    refreshUnreadable: (generation: string, lines: number) =>
+      logger.error({ generation, lines }, 'lines of a list of refreshes cannot be read, and are left out'),
+    refreshFailed: (error: unknown) => logger.warn({ err: error }, 'masters cannot be told whom to refresh'),
     pruneFailed: (error: unknown) => logger.warn({ err: error }, 'history cannot be tidied'),
     handled: ({ endpoint, code }: { endpoint: string; code: string }) => requests.inc({ endpoint, code }),
   };

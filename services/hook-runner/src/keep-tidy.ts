@@ -14,6 +14,7 @@ export function keepTidy(config: HookRunnerConfig, store: RunStore, events: Even
     const before = Date.now() - config.historyDays * DAY_MS;
     try {
       store.forgetBefore(before);
+      store.generations.forgetBefore(before);
     } catch (error) {
       events.pruneFailed(error);
     }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
-import { type Bus, connectService, route, type ServedService } from '@colonnade/bus';
+import { type Bus, connectService, type Route, route, type ServedService } from '@colonnade/bus';
 import { hooksGenerate, hooksRun, type Touched } from '@colonnade/contracts';
 import {
   createHealth,
@@ -16,9 +16,11 @@ import { startGenerations } from './generation/loop.ts';
 import { keepTidy } from './keep-tidy.ts';
 import { leadUntil } from './lead.ts';
 import { prepareFolders } from './prepare-folders.ts';
+import { tellRefreshes } from './refresh-queue.ts';
 import { createRunner, type RunnerDeps } from './runner.ts';
 import type { RunStore } from './store/run-store.ts';
 import { takeEvents } from './take-events.ts';
+import { viewRoutes } from './views/routes.ts';
 
 export type HookRunner = Running & { url: string };
 
@@ -89,34 +91,26 @@ async function runHooksOf(
     generating.wake();
   };
   using _tidy = keepTidy(config, deps.store, events);
-  await using _served = await serveRuns(
-    bus,
-    createRunAnswerer(runner, stop.hooks, randomUUID),
-    ({ all }) => note({ kind: 'all' }, all),
-    events,
-  );
-  await takeEvents(bus, runner, config.concurrency, events, note, stop);
+  const routes = [
+    route(hooksRun, createRunAnswerer(runner, stop.hooks, randomUUID)),
+    route(hooksGenerate, async ({ all }) => {
+      note({ kind: 'all' }, all);
+      return {};
+    }),
+    ...viewRoutes(config, { ...deps, runner }, stop.hooks),
+  ];
+  await using _served = await serve(bus, routes, events);
+  const ending = new AbortController();
+  const telling = tellRefreshes(config, bus, events, AbortSignal.any([stop.taking, ending.signal]));
+  try {
+    await takeEvents(bus, runner, config.concurrency, events, note, stop);
+  } finally {
+    ending.abort();
+    await telling;
+  }
 }
 
-function serveRuns(
-  bus: Bus,
-  answer: ReturnType<typeof createRunAnswerer>,
-  generate: (request: { all: boolean }) => void,
-  events: Events,
-): Promise<ServedService> {
-  return bus.serve(
-    {
-      name: 'hook-runner',
-      version: '0.1.0',
-      description: 'Runs the executables of hooks.d.',
-      onHandled: events.handled,
-    },
-    [
-      route(hooksRun, answer),
-      route(hooksGenerate, async (request) => {
-        generate(request);
-        return {};
-      }),
-    ],
-  );
+function serve(bus: Bus, routes: readonly Route[], events: Events): Promise<ServedService> {
+  const description = 'Compiles policies, and runs the executables of hooks.d.';
+  return bus.serve({ name: 'hook-runner', version: '0.1.0', description, onHandled: events.handled }, routes);
 }

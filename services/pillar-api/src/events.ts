@@ -32,6 +32,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
         'request answered',
       );
     },
+    membershipsSettled(changed: number): void {
+      if (changed > 0) logger.info({ changed }, 'memberships by rule settled at start');
+    },
+    membershipsFailed: (error: unknown): void =>
+      logger.warn({ err: error }, 'memberships by rule could not be settled at start'),
     denialSuppressed(e: { kind: 'address' | 'user' }): void {
       suppressed.inc(e);
     },

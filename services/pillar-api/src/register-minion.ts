@@ -7,6 +7,7 @@ import type { Estate } from './estate.ts';
 import { minionEvent } from './estate-events.ts';
 import type { Events } from './events.ts';
 import { PROBLEMS } from './http/problem.ts';
+import { settleMinion } from './membership/settle.ts';
 import { createRegistrationRate } from './registration-rate.ts';
 import type { Lifecycle } from './routes/lifecycle.ts';
 import { createTokenVerifier, type MasterClaims } from './verify-master-token.ts';
@@ -48,6 +49,7 @@ export function registerMinionRoute(parts: {
         mutations: [{ kind: 'minion.put', expect: 'absent', record, maxOfMaster }],
         events: [minionEvent('minion.registered', record, await lifecycle.factsOf(masterId, id))],
       });
+      await settleMinion(estate, masterId, id, REGISTRAR);
       events.minionRegistered({ master: masterId, minionId: id });
     } catch (thrown) {
       // Two requests of one new minion came at once.

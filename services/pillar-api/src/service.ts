@@ -31,6 +31,7 @@ import { createTaskIdentities } from './identity/task-identities.ts';
 import { startTaskStates } from './identity/task-states.ts';
 import { createKms, type Kms } from './kms.ts';
 import { listTouchedRoute } from './list-touched.ts';
+import { settleAll } from './membership/settle.ts';
 import { openApiRoutes } from './openapi/serve.ts';
 import { registerMinionRoute } from './register-minion.ts';
 import { type Relay, startRelay } from './relay.ts';
@@ -62,6 +63,7 @@ export async function createPillarApi(
     taskStates.wake();
     changes.wake();
   });
+  settleAll(estate, SERVICE.name).then(events.membershipsSettled, events.membershipsFailed);
   const kms = createKms(bus);
   const keys = createKeySet({ fetchKeys: (call) => kms.jwks(call) });
   const identities = createTaskIdentities({ store, kms, taskStates, events });

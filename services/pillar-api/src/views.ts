@@ -23,8 +23,9 @@ import type {
   TaskRecord,
   TemplateRecord,
 } from '@colonnade/estate-store';
-import { isEndState } from '@colonnade/estate-store';
+import { isEndState, namedCollections } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
+import { parseValue } from '@colonnade/value';
 import type { z } from 'zod';
 import { kindOf } from './auth/revocations.ts';
 import { etagOf } from './http/etag.ts';
@@ -58,13 +59,14 @@ export function viewCollection(
   collection: CollectionRecord,
   incarnation: string,
 ): z.output<typeof zCollectionView> {
-  const { id, name, parentId, owner, tick } = collection;
+  const { id, name, parentId, owner, rule, tick } = collection;
   return {
     id,
     name,
     parent_id: parentId ?? null,
     owner,
     pillarenv: collectionEnv(id, owner),
+    ...(rule === undefined ? {} : { rule: parseValue(rule) }),
     clock: tick,
     etag: etagOf(id, incarnation, tick),
   };
@@ -85,7 +87,8 @@ export function viewMinion(minion: MinionRecord, incarnation: string): z.output<
   return {
     master: minion.master,
     id: minion.id,
-    collections: [...minion.collections],
+    collections: [...namedCollections(minion)],
+    ...(minion.byRule === undefined ? {} : { rule_collections: [...minion.byRule] }),
     registered_by: minion.registeredBy,
     clock: minion.tick,
     etag: etagOf(`${minion.master}/${minion.id}`, incarnation, minion.tick),

@@ -32,7 +32,10 @@ export async function explainMerge(
   const { clock, result } = await deps.estate.read(call, (view) => {
     requireCollections(view, request.collections ?? []);
     const asked = { master, minionId, pillarenv, tokenId: undefined };
-    return planMerge(overlayView(view, request), asked, deps.policy);
+    const plan = planMerge(overlayView(view, request), asked, deps.policy);
+    // Memberships that are supposed have no rule.
+    const byRule = request.collections === undefined ? view.minion(master, minionId)?.byRule : undefined;
+    return { ...plan, byRule };
   });
   if (result.kind === 'unknown_minion') {
     throw new ColonnadeError('unknown_minion', 'the minion is not registered with this master');
@@ -43,6 +46,7 @@ export async function explainMerge(
     master,
     minion_id: minionId,
     pillarenv: result.envs.join(','),
+    ...(result.byRule === undefined ? {} : { rule_collections: [...result.byRule] }),
     scopes: [...result.scopes],
     keys: names.map(([name, key]) => explainKey(name, key, request.omit_values === true)),
   };

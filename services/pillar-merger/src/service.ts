@@ -6,6 +6,7 @@ import {
   kmsOpenForMerger,
   mergerCompile,
   mergerExplain,
+  mergerRefresh,
 } from '@colonnade/contracts';
 import { type EstateReader, openEstateReader } from '@colonnade/estate-store';
 import { placeOf } from '@colonnade/estate-store/settings';
@@ -61,7 +62,7 @@ export async function createMerger(config: MergerConfig, deps: { logger: Logger 
   const { auditor } = work.use(openAuditor({ bus, service: 'pillar-merger', config, logger, metrics }));
   const bridge = work.use(openBridge(config, { bus, auditor, reader, estate, events, work }));
   work.use(watch.start(estate, bridge));
-  work.use(await serveExplain(config, bus, estate, events));
+  work.use(await serveBus(config, bus, estate, bridge, events));
   health.addCheck('nats', () => assertConnected(bus));
   health.addCheck('store', () => reader.ping());
   health.addCheck('bridge', () => bridge.check());
@@ -127,18 +128,25 @@ function createMergeDeps(config: MergerConfig, { bus, auditor, estate }: BridgeP
   };
 }
 
-function serveExplain(config: MergerConfig, bus: Bus, estate: EstateCache, events: Events) {
+function serveBus(
+  config: MergerConfig,
+  bus: Bus,
+  estate: EstateCache,
+  bridge: Pick<Bridge, 'addRefresh'>,
+  events: Events,
+) {
   const deps = { estate, policy: config.pillarenvPolicy };
   return bus.serve(
     {
       name: 'pillar-merger',
       version: '0.1.0',
-      description: 'Merges pillars, and explains a merge.',
+      description: 'Merges pillars, explains a merge, and tells masters whom to refresh.',
       onHandled: events.handled,
     },
     [
       route(mergerExplain, (request, call) => explainMerge(request, deps, call)),
       route(mergerCompile, (request, call) => compilePillars(request, deps, call)),
+      route(mergerRefresh, async (request) => ({ entry: await bridge.addRefresh(request) })),
     ],
   );
 }

@@ -8,6 +8,7 @@ import {
   BRIDGE_FN_REQUEST,
   BRIDGE_GROUP,
   BRIDGE_MASTERS_KEY,
+  bridgeRefreshKey,
   bridgeReplyKey,
   bridgeRequestKey,
   LIMITS,
@@ -20,6 +21,7 @@ import { Redis } from 'ioredis';
 import { redisForTests } from '../../../test/support/servers.ts';
 import { removeDead } from '../src/bridge/consumers.ts';
 import { forgetConsumer, loadFunctions, storeReply } from '../src/bridge/functions.ts';
+import { addRefresh } from '../src/bridge/refresh.ts';
 import { createStreams } from '../src/bridge/streams.ts';
 
 const password = randomBytes(12).toString('hex');
@@ -75,6 +77,18 @@ test('what a master does works with its rights alone', async () => {
   assert.deepEqual(await master.blpop(bridgeReplyKey('m1', id), 1), [bridgeReplyKey('m1', id), 'the reply']);
 });
 
+test('a master reads whom it is to refresh', async () => {
+  const key = bridgeRefreshKey('m1');
+  const id = await addRefresh(merger, { master: 'm1', generation: 'g', minions: ['web-1', 'schön'] });
+  assert.ok(Number(await merger.call('PEXPIRE', key, 1000, 'LT')) === 1, 'it would stay for ever');
+  const text = '{"generation":"g","minions":["web-1","schön"],"v":1}';
+  const read = await master.xread('BLOCK', 100, 'STREAMS', key, '0');
+  assert.deepEqual(read, [[key, [[id, ['data', text]]]]]);
+  assert.deepEqual(await master.xrevrange(key, '+', '-', 'COUNT', 1), [[id, ['data', text]]]);
+  assert.equal((await master.time()).length, 2);
+});
+
+const REFRESH = bridgeRefreshKey('m1');
 const refused: readonly (readonly [what: string, ...command: string[]])[] = [
   ["another's stream through the function", 'FCALL', BRIDGE_FN_REQUEST, '1', FOREIGN, '10', '{}'],
   ["another's stream", 'XADD', FOREIGN, '*', 'data', '{}'],
@@ -84,6 +98,13 @@ const refused: readonly (readonly [what: string, ...command: string[]])[] = [
   ['its own stream, read', 'XRANGE', OWN, '-', '+'],
   ['its own stream, emptied', 'XTRIM', OWN, 'MAXLEN', '0'],
   ['its own stream, deleted', 'DEL', OWN],
+  ["another's refreshes", 'XREAD', 'STREAMS', bridgeRefreshKey('m2'), '0'],
+  ["another's last refresh", 'XREVRANGE', bridgeRefreshKey('m2'), '+', '-'],
+  ['its own requests, read as refreshes', 'XREAD', 'STREAMS', OWN, '0'],
+  ['a refresh made up', 'XADD', REFRESH, '*', 'data', '{}'],
+  ['a refresh made up through the function', 'FCALL', BRIDGE_FN_REQUEST, '1', REFRESH, '10', '{}'],
+  ['its refreshes, deleted', 'DEL', REFRESH],
+  ['a group on its refreshes', 'XGROUP', 'CREATE', REFRESH, 'g', '0'],
   ['the group', 'XREADGROUP', 'GROUP', BRIDGE_GROUP, 'me', 'STREAMS', OWN, '>'],
   ['an acknowledgement', 'XACK', OWN, BRIDGE_GROUP, '1-1'],
   ['a stream under a reply key', 'XADD', bridgeReplyKey('m1', 'x'), '*', 'data', '{}'],

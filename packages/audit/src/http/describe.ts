@@ -23,6 +23,7 @@ const RESOURCES: ReadonlySet<string> = new Set([
   'keys',
   'tasks',
   'generations',
+  'hooks',
   'scopes',
   'history',
 ]);

@@ -17,6 +17,7 @@ export const GLOBAL_OPTIONS = {
 export const GROUPS: Readonly<Record<string, string>> = {
   pillar: 'values of the estate, plain and secret',
   collection: 'named groups of minions, in a tree',
+  'collection rule': 'members by what their inventory says',
   minion: 'minions of a master and their collections',
   master: 'logical Salt masters',
   'master token': 'tokens of a master',
@@ -29,6 +30,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   revocation: 'OpenID Connect tokens that are taken no more',
   store: 'the database or file of the estate',
   audit: 'the audit log on this host',
+  hooks: 'executables that run for events',
+  generation: 'policies compiled anew',
   tls: 'the rotation of a Kubernetes ingress’ certificate, asked over NATS',
   bus: 'the users of NATS',
   profile: 'addresses and tokens kept on this host',

@@ -19,6 +19,17 @@ export const ESTATE_STEPS: readonly Step[] = [
   { command: 'collection get', args: (m) => [m.own('east')], shows: /ancestors +\w+-shop/, reads: true },
   { command: 'collection set', args: (m) => [m.own('east'), '--top', '--name', 'East'], shows: /name +East/ },
   {
+    command: 'collection rule set',
+    args: (m) => [m.own('east'), '--file', path.join(m.dir, '..', 'rule.yaml')],
+    shows: /rule +\{"field":"os\.name","op":"eq","value":"Debian"\}/,
+  },
+  {
+    command: 'collection rule delete',
+    args: (m) => [m.own('east'), ...yesIn(m)],
+    types: YES,
+    shows: /name +East/,
+  },
+  {
     command: 'master create',
     args: (m) => [m.own('salt'), '--env', 'prod', '--save', path.join(m.dir, 'credentials')],
     shows: /envs +prod/,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { int } from '../codec.ts';
+import { int, zValue } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
 import { zCollectionId, zUserSub } from '../names.ts';
 import { pageOf } from './common.ts';
@@ -42,6 +42,8 @@ export const zCollectionView = z.strictObject({
   owner: z.string(),
   /** The environment of its pillars (seed 000). */
   pillarenv: z.string(),
+  /** What makes minions members of it; absent: only who is named. */
+  rule: zValue.optional(),
   clock: int(),
   etag: z.string(),
 });

@@ -1,4 +1,5 @@
 export * from './changes.ts';
+export * from './collection-rules.ts';
 export * from './collections.ts';
 export * from './common.ts';
 export * from './explain.ts';

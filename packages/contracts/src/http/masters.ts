@@ -67,7 +67,10 @@ export const zMinionPut = z.strictObject({
 export const zMinionView = z.strictObject({
   master: z.string(),
   id: z.string(),
+  /** By name, in their order. */
   collections: z.array(z.string()),
+  /** By rule, before those by name; absent: none. */
+  rule_collections: z.array(z.string()).optional(),
   registered_by: z.string(),
   clock: int(),
   etag: z.string(),

@@ -1,12 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { LIMITS } from '@colonnade/contracts';
-import type { EstateStore } from '../port.ts';
+import type { EstateStore, Mutation } from '../port.ts';
 import * as h from './harness.ts';
 
 const ids = async (store: EstateStore, id: string) => (await store.getBranch(id)).map((row) => row.id);
 
 export function testCollections(create: h.CreateHarness): void {
+  test('the rule of a collection is set, stays when it is renamed, and is taken away', async () => {
+    await h.withStore(create, async (store) => {
+      const made = await h.writeTick(store, h.putCollection('web'));
+      const set = (rule: string | undefined, expect?: number): Mutation => ({
+        ...{ kind: 'collection.rule', id: 'web', expect, rule },
+      });
+      const ruled = await h.writeTick(store, set('{"op":"exists"}', made));
+      const record = { id: 'web', name: 'web', parentId: undefined, owner: 'ada', rule: '{"op":"exists"}' };
+      assert.deepEqual(await store.getCollection('web'), { ...record, tick: ruled });
+      await h.assertRefused(store.write(h.batch([set(undefined, made)])), 'precondition_failed');
+      await h.assertRefused(store.write(h.batch([{ ...set(undefined), id: 'no' } as Mutation])), 'not_found');
+      const put = { ...h.putCollection('web', { name: 'Web' }), expect: ruled };
+      const renamed = await h.writeTick(store, put);
+      assert.deepEqual(await store.listCollections(), [{ ...record, name: 'Web', tick: renamed }]);
+      const taken = await h.writeTick(store, set(undefined, renamed));
+      const { rule: _, ...bare } = record;
+      assert.deepEqual(await store.getCollection('web'), { ...bare, name: 'Web', tick: taken });
+    });
+  });
+
   test('a branch is read root first, the collection itself last', async () => {
     await h.withStore(create, async (store) => {
       const parts = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { minionTarget, rootTarget } from '@colonnade/contracts';
-import type { ApiTokenRecord, MinionFilter } from '../port.ts';
+import type { ApiTokenRecord, MinionFilter, Mutation } from '../port.ts';
 import * as h from './harness.ts';
 
 export function testFleet(create: h.CreateHarness): void {
@@ -65,6 +65,50 @@ export function testFleet(create: h.CreateHarness): void {
       await h.writeTick(store, { kind: 'minion.delete', master: 'm1', id: 'web1', expect: next });
       assert.equal(await store.getMinion('m1', 'web1'), undefined);
       await h.writeTick(store, { kind: 'collection.delete', id: 'z', expect: undefined });
+    });
+  });
+
+  test('memberships by rule stand before those by name, and each kind stays when the other is set', async () => {
+    await h.withStore(create, async (store) => {
+      const made = ['a', 'b', 'c', 'z'].map((id) => h.putCollection(id));
+      const first = await h.writeTick(
+        store,
+        ...made,
+        h.putMaster('m1'),
+        h.putMinion('m1', 'web1', ['z', 'a']),
+      );
+      const ruled = (collections: string[], expect?: number): Mutation => ({
+        ...{ kind: 'minion.ruled', master: 'm1', id: 'web1', expect, collections },
+      });
+      const look = async () => {
+        const { collections, byRule, tick } = (await store.getMinion('m1', 'web1')) ?? assert.fail();
+        return [collections.join(), byRule?.join(), tick];
+      };
+      const tick = await h.writeTick(store, ruled(['c', 'a', 'b'], first));
+      assert.deepEqual(await look(), ['c,b,z,a', 'c,b', tick]);
+      const { rows } = await store.listMinions({ collections: ['b'] }, { after: undefined, limit: 5 });
+      assert.deepEqual(rows, [await store.getMinion('m1', 'web1')]);
+      const minions = [{ master: 'm1', id: 'web1' }];
+      const snapshot = await store.snapshot({
+        since: undefined,
+        scopes: [],
+        collections: false,
+        masters: [],
+        minions,
+      });
+      assert.deepEqual(snapshot.minions.get('m1/web1'), rows[0]);
+      const named = await h.writeTick(store, { ...h.putMinion('m1', 'web1', ['b']), expect: tick });
+      assert.deepEqual(await look(), ['c,b', 'c', named]);
+      await h.assertRefused(
+        store.write(h.batch([{ kind: 'collection.delete', id: 'c', expect: undefined }])),
+        'conflict',
+      );
+      await h.assertRefused(store.write(h.batch([ruled(['c'], tick)])), 'precondition_failed');
+      await h.assertRefused(store.write(h.batch([ruled(['nope'])])), 'not_found');
+      await h.assertRefused(store.write(h.batch([ruled(['c', 'c'])])), 'bad_request');
+      await h.assertRefused(store.write(h.batch([{ ...ruled([]), id: 'web2' } as Mutation])), 'not_found');
+      const none = await h.writeTick(store, ruled([], named));
+      assert.deepEqual(await look(), ['b', undefined, none]);
     });
   });
 

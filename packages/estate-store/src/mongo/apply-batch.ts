@@ -5,7 +5,7 @@ import { MAX_CHANGED } from '../rules/clock.ts';
 import { refuseClosed } from '../rules/key-use.ts';
 import { readText, toNumber } from './documents.ts';
 import { deleteInventory, putInventory } from './inventories.ts';
-import { deleteCollection, putCollection } from './mutations-collection.ts';
+import { deleteCollection, putCollection, setRule } from './mutations-collection.ts';
 import {
   deleteMaster,
   deleteMinion,
@@ -14,6 +14,7 @@ import {
   putMinion,
   putToken,
   requireAdmin,
+  setRuled,
 } from './mutations-fleet.ts';
 import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
@@ -109,10 +110,12 @@ const APPLY: {
   'pillar.purge': purgePillar,
   'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
+  'collection.rule': setRule,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
   'master.delete': deleteMaster,
   'minion.put': putMinion,
+  'minion.ruled': setRuled,
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,

@@ -100,16 +100,21 @@ export type CollectionDocument = {
   name: string;
   parent_id: string | null;
   owner: string;
+  /** Not there: no rule. */
+  rule?: string;
   tick: Long;
 };
 
 export function toCollection(document: CollectionDocument): CollectionRecord {
-  const { _id: id, name, parent_id: parentId, owner, tick } = document;
-  return { id, name, parentId: parentId ?? undefined, owner, tick: toNumber(tick) };
+  const { _id: id, name, parent_id: parentId, owner, rule, tick } = document;
+  const ruled = rule === undefined ? {} : { rule };
+  return { id, name, parentId: parentId ?? undefined, owner, ...ruled, tick: toNumber(tick) };
 }
 
-export function fromCollection({ id, name, parentId, owner, tick }: CollectionRecord): CollectionDocument {
-  return { _id: id, name, parent_id: parentId ?? null, owner, tick: Long.fromNumber(tick) };
+export function fromCollection(record: CollectionRecord): CollectionDocument {
+  const { id, name, parentId, owner, rule, tick } = record;
+  const ruled = rule === undefined ? {} : { rule };
+  return { _id: id, name, parent_id: parentId ?? null, owner, ...ruled, tick: Long.fromNumber(tick) };
 }
 
 export type MasterDocument = {
@@ -141,6 +146,8 @@ export type MinionDocument = {
   master: string;
   id: string;
   collections: readonly string[];
+  /** Not there: none of them is by rule. */
+  by_rule?: readonly string[];
   registered_by: string;
   tick: Long;
 };
@@ -148,16 +155,19 @@ export type MinionDocument = {
 export const minionKey = (master: string, id: string) => `${master}/${id}`;
 
 export function toMinion(document: MinionDocument): MinionRecord {
-  const { master, id, collections, registered_by: registeredBy, tick } = document;
-  return { master, id, collections, registeredBy, tick: toNumber(tick) };
+  const { master, id, collections, by_rule: byRule, registered_by: registeredBy, tick } = document;
+  const ruled = byRule === undefined ? {} : { byRule };
+  return { master, id, collections, ...ruled, registeredBy, tick: toNumber(tick) };
 }
 
-export function fromMinion({ master, id, collections, registeredBy, tick }: MinionRecord): MinionDocument {
+export function fromMinion(record: MinionRecord): MinionDocument {
+  const { master, id, collections, byRule, registeredBy, tick } = record;
   return {
     _id: minionKey(master, id),
     master,
     id,
     collections: [...collections],
+    ...(byRule === undefined ? {} : { by_rule: [...byRule] }),
     registered_by: registeredBy,
     tick: Long.fromNumber(tick),
   };

@@ -19,8 +19,24 @@ export async function putCollection(tx: Tx, { expect, record }: Put): Promise<vo
   const { parentId } = record;
   if (parentId !== undefined) checkTreePlace(record, await findPlace(tx, parentId, levels));
   if (found !== null && found.owner !== record.owner) await changeOwner(tx, levels.flat(), record.owner);
-  const document = fromCollection({ ...record, tick: tx.tick });
+  const ruled = found?.rule === undefined ? {} : { rule: found.rule };
+  const document = fromCollection({ ...record, ...ruled, tick: tx.tick });
   await tables.collections.replaceOne({ _id: record.id }, document, { ...within, upsert: true });
+  tx.change('collections');
+}
+
+/** @throws ColonnadeError not_found | precondition_failed */
+export async function setRule(
+  tx: Tx,
+  { id, expect, rule }: Extract<Mutation, { kind: 'collection.rule' }>,
+): Promise<void> {
+  const { tables, within } = tx;
+  const found = await tables.collections.findOne({ _id: id }, within);
+  checkExpect('collection', found === null ? undefined : { tick: toNumber(found.tick) }, expect);
+  const tick = Long.fromNumber(tx.tick);
+  const change =
+    rule === undefined ? { $set: { tick }, $unset: { rule: '' as const } } : { $set: { tick, rule } };
+  await tables.collections.updateOne({ _id: id }, change, within);
   tx.change('collections');
 }
 

@@ -8,8 +8,10 @@ import {
   checkMembershipList,
   checkMembershipsKnown,
   checkRoomForMinion,
+  joinMemberships,
+  namedCollections,
 } from '../rules/memberships.ts';
-import { fromMaster, fromMinion, fromToken, minionKey, toNumber, toToken } from './documents.ts';
+import { fromMaster, fromMinion, fromToken, minionKey, toMinion, toNumber, toToken } from './documents.ts';
 import { acceptInventory } from './inventories.ts';
 import { INDEX } from './schema.ts';
 import type { Tx } from './transaction.ts';
@@ -38,23 +40,52 @@ export async function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>):
 /** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request | forbidden */
 export async function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'minion.put'>): Promise<void> {
   const { tables, within } = tx;
-  const { master, id, collections } = record;
+  const { master, id } = record;
   checkMasterKnown(await hasAny(tx, tables.masters, { _id: master }));
   await checkExpected(tx, tables.minions, 'minion', minionKey(master, id), expect);
   if (maxOfMaster !== undefined) {
     const options = { ...within, hint: INDEX.minion, limit: maxOfMaster };
     checkRoomForMinion(await tables.minions.countDocuments({ master }, options), maxOfMaster);
   }
-  checkMembershipList(collections);
-  if (collections.length > 0) {
-    const wanted = { _id: { $in: [...collections] } };
-    const found = await tables.collections.find(wanted, within).toArray();
-    const known = new Set(found.map(({ _id }) => _id));
-    checkMembershipsKnown(collections, (one) => known.has(one));
-  }
-  await put(tx, tables.minions, fromMinion({ ...record, tick: tx.tick }));
+  const found = await tables.minions.findOne({ _id: minionKey(master, id) }, within);
+  const memberships = await checkedMemberships(tx, record.collections, found?.by_rule ?? []);
+  await put(tx, tables.minions, fromMinion({ ...record, ...memberships, tick: tx.tick }));
   await acceptInventory(tx, master, id);
   tx.change(`minion:${master}/${id}`);
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | bad_request */
+export async function setRuled(
+  tx: Tx,
+  { master, id, expect, collections }: Of<'minion.ruled'>,
+): Promise<void> {
+  const { tables, within } = tx;
+  const document = await tables.minions.findOne({ _id: minionKey(master, id) }, within);
+  const found = document === null ? undefined : toMinion(document);
+  checkExpect('minion', found, expect);
+  if (found === undefined) return;
+  const memberships = await checkedMemberships(tx, namedCollections(found), collections);
+  const { byRule: _, ...rest } = found;
+  await put(tx, tables.minions, fromMinion({ ...rest, ...memberships, tick: tx.tick }));
+  tx.change(`minion:${master}/${id}`);
+}
+
+async function checkedMemberships(
+  { tables, within }: Tx,
+  named: readonly string[],
+  byRule: readonly string[],
+) {
+  checkMembershipList(named);
+  checkMembershipList(byRule);
+  const memberships = joinMemberships(named, byRule);
+  checkMembershipList(memberships.collections);
+  if (memberships.collections.length === 0) return memberships;
+  const wanted = { _id: { $in: [...named, ...byRule] } };
+  const found = await tables.collections.find(wanted, within).toArray();
+  const known = new Set(found.map(({ _id }) => _id));
+  checkMembershipsKnown(named, (one) => known.has(one));
+  checkMembershipsKnown(byRule, (one) => known.has(one));
+  return memberships;
 }
 
 /** @throws ColonnadeError not_found | precondition_failed | conflict while it has pillars */

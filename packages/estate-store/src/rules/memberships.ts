@@ -1,4 +1,18 @@
 import { ColonnadeError, LIMITS } from '@colonnade/contracts';
+import type { MinionRecord } from '../port.ts';
+
+type Memberships = Pick<MinionRecord, 'collections' | 'byRule'>;
+
+/** The memberships by name, in their order. */
+export function namedCollections({ collections, byRule = [] }: Memberships): readonly string[] {
+  return byRule.length === 0 ? collections : collections.filter((id) => !byRule.includes(id));
+}
+
+/** Both kinds in one list: by rule first, so that what somebody named wins; what is both is by name. */
+export function joinMemberships(named: readonly string[], byRule: readonly string[]): Memberships {
+  const ruled = byRule.filter((id) => !named.includes(id));
+  return { collections: [...ruled, ...named], ...(ruled.length === 0 ? {} : { byRule: ruled }) };
+}
 
 /** @throws ColonnadeError unknown_master */
 export function checkMasterKnown(isThere: boolean): void {

@@ -6,7 +6,7 @@ import type { Db } from './connection.ts';
 import { deleteInventory, putInventory } from './inventories.ts';
 import { keepTick } from './keep-tick.ts';
 import { readClosedKids } from './key-use.ts';
-import { deleteCollection, putCollection } from './mutations-collection.ts';
+import { deleteCollection, putCollection, setRule } from './mutations-collection.ts';
 import {
   deleteMaster,
   deleteMinion,
@@ -15,6 +15,7 @@ import {
   putMinion,
   putToken,
   requireAdmin,
+  setRuled,
 } from './mutations-fleet.ts';
 import { movePillar, purgePillar, requireUnchanged, restorePillar } from './mutations-history.ts';
 import { createPillar, deletePillar, purgeHistory, updatePillar } from './mutations-pillar.ts';
@@ -80,10 +81,12 @@ const APPLY: {
   'pillar.purge': purgePillar,
   'scope.requireUnchanged': requireUnchanged,
   'collection.put': putCollection,
+  'collection.rule': setRule,
   'collection.delete': deleteCollection,
   'master.put': putMaster,
   'master.delete': deleteMaster,
   'minion.put': putMinion,
+  'minion.ruled': setRuled,
   'minion.delete': deleteMinion,
   'token.put': putToken,
   'token.delete': deleteToken,

@@ -42,8 +42,11 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
       keyOf: (row) => [row.id],
     },
     toRow: rows.toCollection,
-    insert: (db, { id, name, parentId, owner, tick }) =>
-      db.run('INSERT INTO collections VALUES (?, ?, ?, ?, ?)', id, name, parentId ?? null, owner, tick),
+    insert: (db, { id, name, parentId, owner, rule, tick }) =>
+      db.run(
+        'INSERT INTO collections (id, name, parent_id, owner, rule, tick) VALUES (?, ?, ?, ?, ?, ?)',
+        ...[id, name, parentId ?? null, owner, rule ?? null, tick],
+      ),
   },
   masters: {
     select: { sql: 'SELECT * FROM masters WHERE id > ? ORDER BY id', first: [''], keyOf: (row) => [row.id] },
@@ -142,12 +145,11 @@ function pillarColumns(row: PillarRecord): SQLInputValue[] {
   ];
 }
 
-function insertMinion(db: Db, { master, id, collections, registeredBy, tick }: ArchiveRows['minions']): void {
+function insertMinion(db: Db, minion: ArchiveRows['minions']): void {
+  const { master, id, registeredBy, tick } = minion;
   const sql = 'INSERT INTO minions (master, id, registered_by, tick) VALUES (?, ?, ?, ?)';
   db.run(sql, master, id, registeredBy, tick);
-  for (const [position, collection] of collections.entries()) {
-    db.run('INSERT INTO minion_collections VALUES (?, ?, ?, ?)', master, id, position, collection);
-  }
+  rows.insertMemberships(db, minion);
 }
 
 /** Opens an estate file to be read whole, as it is at this moment. @throws ColonnadeError unavailable | misconfigured */

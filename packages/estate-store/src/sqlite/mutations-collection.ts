@@ -23,12 +23,8 @@ export function putCollection(tx: Tx, { expect, record }: Put): void {
   const parent = record.parentId ?? null;
   if (found === undefined) {
     db.run(
-      'INSERT INTO collections VALUES (?, ?, ?, ?, ?)',
-      record.id,
-      record.name,
-      parent,
-      record.owner,
-      tick,
+      'INSERT INTO collections (id, name, parent_id, owner, tick) VALUES (?, ?, ?, ?, ?)',
+      ...[record.id, record.name, parent, record.owner, tick],
     );
   } else {
     if (found.owner !== record.owner) changeOwner(tx, record);
@@ -37,6 +33,14 @@ export function putCollection(tx: Tx, { expect, record }: Put): void {
       ...[record.name, parent, tick, record.id],
     );
   }
+  tx.change('collections');
+}
+
+/** @throws ColonnadeError not_found | precondition_failed */
+export function setRule(tx: Tx, { id, expect, rule }: Extract<Mutation, { kind: 'collection.rule' }>): void {
+  const { db, tick } = tx;
+  checkExpect('collection', db.get<CollectionRow>('SELECT * FROM collections WHERE id = ?', id), expect);
+  db.run('UPDATE collections SET rule = ?, tick = ? WHERE id = ?', rule ?? null, tick, id);
   tx.change('collections');
 }
 

@@ -7,9 +7,13 @@ import {
   checkMembershipList,
   checkMembershipsKnown,
   checkRoomForMinion,
+  joinMemberships,
+  namedCollections,
 } from '../rules/memberships.ts';
+import type { Db } from './connection.ts';
 import { acceptInventory } from './inventories.ts';
-import { type TokenRow, tokenColumns, toToken, WRITE_TOKEN, writeList } from './rows.ts';
+import { readMinion } from './reads.ts';
+import { insertMemberships, type TokenRow, tokenColumns, toToken, WRITE_TOKEN, writeList } from './rows.ts';
 import { hasRow, type Tx } from './transaction.ts';
 
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
@@ -41,7 +45,7 @@ export function deleteMaster(tx: Tx, { id, expect }: Of<'master.delete'>): void 
 /** @throws ColonnadeError unknown_master | not_found | already_exists | precondition_failed | bad_request | forbidden */
 export function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'minion.put'>): void {
   const { db, tick } = tx;
-  const { master, id, collections, registeredBy } = record;
+  const { master, id, registeredBy } = record;
   checkMasterKnown(hasRow(db, 'SELECT 1 FROM masters WHERE id = ?', master));
   checkExpect(
     'minion',
@@ -52,19 +56,43 @@ export function putMinion(tx: Tx, { expect, record, maxOfMaster }: Of<'minion.pu
     const count = db.get<{ n: number }>('SELECT count(*) AS n FROM minions WHERE master = ?', master)?.n ?? 0;
     checkRoomForMinion(count, maxOfMaster);
   }
-  checkMembershipList(collections);
-  checkMembershipsKnown(collections, (one) => hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', one));
+  const found = readMinion(db, master, id);
+  const memberships = checkedMemberships(db, record.collections, found?.byRule ?? []);
   db.run(
     `INSERT INTO minions (master, id, registered_by, tick) VALUES (?, ?, ?, ?)
      ON CONFLICT (master, id) DO UPDATE SET registered_by = excluded.registered_by, tick = excluded.tick`,
     ...[master, id, registeredBy, tick],
   );
-  db.run('DELETE FROM minion_collections WHERE master = ? AND minion_id = ?', master, id);
-  for (const [position, collection] of collections.entries()) {
-    db.run('INSERT INTO minion_collections VALUES (?, ?, ?, ?)', master, id, position, collection);
-  }
+  replaceMemberships(tx, { master, id, ...memberships });
   acceptInventory(tx, master, id);
   tx.change(`minion:${master}/${id}`);
+}
+
+/** @throws ColonnadeError not_found | precondition_failed | bad_request */
+export function setRuled(tx: Tx, { master, id, expect, collections }: Of<'minion.ruled'>): void {
+  const { db, tick } = tx;
+  const found = readMinion(db, master, id);
+  checkExpect('minion', found, expect);
+  const named = found === undefined ? [] : namedCollections(found);
+  const memberships = checkedMemberships(db, named, collections);
+  db.run('UPDATE minions SET tick = ? WHERE master = ? AND id = ?', tick, master, id);
+  replaceMemberships(tx, { master, id, ...memberships });
+  tx.change(`minion:${master}/${id}`);
+}
+
+function checkedMemberships(db: Db, named: readonly string[], byRule: readonly string[]) {
+  checkMembershipList(named);
+  checkMembershipList(byRule);
+  const memberships = joinMemberships(named, byRule);
+  checkMembershipList(memberships.collections);
+  checkMembershipsKnown(named, (one) => hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', one));
+  checkMembershipsKnown(byRule, (one) => hasRow(db, 'SELECT 1 FROM collections WHERE id = ?', one));
+  return memberships;
+}
+
+function replaceMemberships({ db }: Tx, minion: Parameters<typeof insertMemberships>[1]): void {
+  db.run('DELETE FROM minion_collections WHERE master = ? AND minion_id = ?', minion.master, minion.id);
+  insertMemberships(db, minion);
 }
 
 /** @throws ColonnadeError not_found | precondition_failed | conflict while it has pillars */

@@ -10,6 +10,7 @@ import type {
   Role,
 } from '../port.ts';
 import type { PillarVersion, VersionMark, VersionOp } from '../port-history.ts';
+import type { Db } from './connection.ts';
 
 /** Rows as the tables hold them, and their way to records. Values are canonical text, lists JSON text. */
 
@@ -77,6 +78,7 @@ export type CollectionRow = {
   parent_id: string | null;
   owner: string;
   tick: number;
+  rule: string | null;
 };
 
 export function toCollection(row: CollectionRow): CollectionRecord {
@@ -85,6 +87,7 @@ export function toCollection(row: CollectionRow): CollectionRecord {
     name: row.name,
     parentId: row.parent_id ?? undefined,
     owner: row.owner,
+    ...(row.rule === null ? {} : { rule: row.rule }),
     tick: row.tick,
   };
 }
@@ -114,6 +117,7 @@ export type MinionRow = {
   registered_by: string;
   tick: number;
   collections: string;
+  by_rule: string;
 };
 
 /** Selects MinionRow; a condition may follow. */
@@ -121,14 +125,32 @@ export const SELECT_MINION = `
   SELECT m.master, m.id, m.registered_by, m.tick, (
     SELECT json_group_array(c.collection_id ORDER BY c.position)
     FROM minion_collections c WHERE c.master = m.master AND c.minion_id = m.id
-  ) AS collections
+  ) AS collections, (
+    SELECT json_group_array(c.collection_id ORDER BY c.position)
+    FROM minion_collections c WHERE c.master = m.master AND c.minion_id = m.id AND c.by_rule = 1
+  ) AS by_rule
   FROM minions m`;
+
+/** Of a minion that has none in the table. */
+export function insertMemberships(
+  db: Pick<Db, 'run'>,
+  { master, id, collections, byRule = [] }: Pick<MinionRecord, 'master' | 'id' | 'collections' | 'byRule'>,
+): void {
+  for (const [position, collection] of collections.entries()) {
+    db.run(
+      `INSERT INTO minion_collections (master, minion_id, position, collection_id, by_rule)
+       VALUES (?, ?, ?, ?, ?)`,
+      ...[master, id, position, collection, byRule.includes(collection) ? 1 : 0],
+    );
+  }
+}
 
 export function toMinion(row: MinionRow): MinionRecord {
   return {
     master: row.master,
     id: row.id,
     collections: readList(row.collections),
+    ...(row.by_rule === '[]' ? {} : { byRule: readList(row.by_rule) }),
     registeredBy: row.registered_by,
     tick: row.tick,
   };

@@ -255,6 +255,11 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE meta ADD COLUMN closed_kids TEXT NOT NULL DEFAULT '[]';
   ALTER TABLE meta ADD COLUMN rewrap TEXT;
   `,
+  // rule: canonical JSON. by_rule: 1 where the membership is by it alone.
+  `
+  ALTER TABLE collections ADD COLUMN rule TEXT;
+  ALTER TABLE minion_collections ADD COLUMN by_rule INTEGER NOT NULL DEFAULT 0;
+  `,
 ];
 
 /** The schema this program reads and writes. */

@@ -2,23 +2,38 @@ import { createHash } from 'node:crypto';
 import { canonicalText, type Value } from '@colonnade/value';
 
 export type CompiledPillar = { pillar: Value; secrets: readonly string[] };
+type Pillar = { readonly [name: string]: Value };
 
 /** The file of a minion's policies. */
 export function policyText({ pillar }: CompiledPillar): string {
   return `${canonicalText(pillar)}\n`;
 }
 
-/**
- * What makes two compiled pillars the same: names and values, and of a secret its ciphertext alone. Key id, wrapped key and
- * nonces are left out: they change when a key is rotated, and the secret does not.
- */
+/** What makes two compiled pillars the same. */
 export function policyDigest({ pillar, secrets }: CompiledPillar): string {
+  const text = canonicalText(contentOf(pillar as Pillar, secrets));
+  return createHash('sha256').update(text).digest('hex');
+}
+
+/**
+ * Names and values, and of a secret its ciphertext alone. Key id, wrapped key and nonces are left out: they change when a
+ * key is rotated, and the secret does not.
+ */
+export function contentOf(pillar: Pillar, secrets: readonly string[] = sealedNames(pillar)) {
   const sealed = new Set(secrets);
   const content: { [name: string]: Value } = Object.create(null);
-  for (const [name, value] of Object.entries(pillar as { [name: string]: Value })) {
+  for (const [name, value] of Object.entries(pillar)) {
     content[name] = [sealed.has(name), sealed.has(name) ? ciphertextOf(value) : value];
   }
-  return createHash('sha256').update(canonicalText(content)).digest('hex');
+  return content;
+}
+
+/** The secrets of a pillar as a file has it: nothing else can be an object with this key. */
+export function sealedNames(pillar: Pillar): string[] {
+  return Object.keys(pillar).filter((name) => {
+    const value = pillar[name];
+    return isObject(value) && value.$enc !== undefined;
+  });
 }
 
 function ciphertextOf(value: Value): Value {

@@ -1,8 +1,16 @@
-import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { parseValue, type Value } from '@colonnade/value';
 import type { PolicyFolders } from '../policy-folders.ts';
+import { sealedNames } from './content.ts';
 
-const POLICY_FILE = 'pillar.json';
+export const POLICY_FILE = 'pillar.json';
+
+/** The pillar in a folder of policies; undefined: there is none. */
+export async function readPolicy(folder: string): Promise<{ readonly [name: string]: Value } | undefined> {
+  const text = await readFile(path.join(folder, POLICY_FILE)).catch(() => undefined);
+  return text === undefined ? undefined : (parseValue(text) as { readonly [name: string]: Value });
+}
 
 /** Writes the next policies of a minion, beside those in force; what a generation that was cut short has left goes. */
 export async function writeNext({ next }: PolicyFolders, text: string): Promise<void> {
@@ -21,6 +29,15 @@ export async function swapFolders({ current, next, archive }: PolicyFolders): Pr
   await rm(archive, { recursive: true, force: true });
   await rename(current, archive).catch(unlessAbsent);
   await rename(next, current);
+}
+
+/** To seal a pillar purges what it was before; so nothing plain of it may stay in the archive. */
+export async function dropUnsealed({ archive }: PolicyFolders, secrets: readonly string[]): Promise<void> {
+  if (secrets.length === 0) return;
+  const before = (await readPolicy(archive)) ?? {};
+  const sealed = new Set(sealedNames(before));
+  const exposed = secrets.some((name) => before[name] !== undefined && !sealed.has(name));
+  if (exposed) await rm(archive, { recursive: true, force: true });
 }
 
 /** Ends a swap that was cut short, and drops next policies nobody approved. */

@@ -2,11 +2,12 @@ import type { Bus } from '@colonnade/bus';
 import { ColonnadeError, type Touched, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
 import type { Events } from '../events.ts';
+import { refreshFolder } from '../refresh-queue.ts';
 import type { HookEventName } from '../run/hook-events.ts';
 import type { Runner } from '../runner.ts';
 import type { GenerationRecord, GenerationStore, Pending } from '../store/generation-store.ts';
 import { compileMinions, findTouched, nameOf } from './compile.ts';
-import { infoFiles, nodeIdsText, writeFailure, writeNodeIds } from './info-files.ts';
+import { infoFiles, nodeIdsText, writeFailure, writeMinions, writeNodeIds } from './info-files.ts';
 import { createMinionStep } from './minion-step.ts';
 import { removeGone } from './remove-gone.ts';
 import { createStopwatch } from './stopwatch.ts';
@@ -47,15 +48,8 @@ export async function generate(
   for (const event of ['policy-generation-pre-start', 'policy-generation-started'] as const) {
     const reason = await watch.time('Run pre-gen scripts hooks', () => hooks(event, began));
     if (reason !== undefined) {
-      const record = {
-        id,
-        endedAt: new Date().toISOString(),
-        status: 'failed',
-        updated: [],
-        failed: [],
-        reason,
-      } as const;
-      return await finish(record, [], undefined, [], { config, deps, hooks, watch });
+      const outcome = { failed: [], reason };
+      return await finish(id, outcome, undefined, [], { config, deps, hooks, watch });
     }
   }
   const minions = await watch.time('Fetch all information', () => findTouched(deps.bus, pending.touched));
@@ -69,15 +63,8 @@ export async function generate(
   const again = step.failed
     .filter(({ retryable }) => retryable)
     .map(({ minion: { master, id: minion } }): Touched => ({ kind: 'minion', master, id: minion }));
-  const record: GenerationRecord = {
-    id,
-    endedAt: new Date().toISOString(),
-    status: failed.length === 0 ? 'finished' : 'failed',
-    updated: step.updated.map(nameOf),
-    failed,
-    reason: failed.length === 0 ? undefined : `${failed.length} minions keep their old policies`,
-  };
-  return await finish(record, step.updated, pending.upTo, again, { config, deps, hooks, watch });
+  const reason = failed.length === 0 ? undefined : `${failed.length} minions keep their old policies`;
+  return await finish(id, { failed, reason }, pending.upTo, again, { config, deps, hooks, watch });
 }
 
 function generationHooks(id: string, { runner, stop }: GenerationDeps): RunGenerationHooks {
@@ -101,34 +88,65 @@ type Ending = {
   watch: ReturnType<typeof createStopwatch>;
 };
 
+/** Tells what came of it. `updated` holds also what an earlier one has put into force that was broken off. */
 async function finish(
-  record: GenerationRecord,
-  updated: readonly TouchedMinion[],
+  id: string,
+  outcome: Pick<GenerationRecord, 'failed' | 'reason'>,
   upTo: number | undefined,
   again: readonly Touched[],
   { config, deps, hooks, watch }: Ending,
 ): Promise<GenerationRecord> {
-  const files = infoFiles(config.stateDir);
-  const servers = updated.filter(isPolicyServer).map(({ id }) => id);
-  const nodes = updated.filter((minion) => !isPolicyServer(minion)).map(({ id }) => id);
-  await writeNodeIds(files, nodeIdsText(record.id, servers, nodes));
-  const times = { RUDDER_GENERATION_DATETIME: record.id, RUDDER_END_GENERATION_DATETIME: record.endedAt };
-  await watch.time('Run post generation hooks', async () => {
-    if (record.status === 'failed') {
-      await writeFailure(files, record.id, messageOf(record));
-      await hooks('policy-generation-failed', { ...times, RUDDER_ERROR_MESSAGE_PATH: files.failure });
-      return;
-    }
-    await hooks('policy-generation-finished', {
-      ...times,
-      RUDDER_NODE_IDS_PATH: files.nodeIds,
-      RUDDER_NUMBER_NODES_UPDATED: String(updated.length),
-      RUDDER_ROOT_POLICY_SERVER_UPDATED: updated.some(({ roles }) => roles.includes('root')) ? '0' : '1',
-    });
-  });
+  const updated = deps.store.swapped();
+  const record: GenerationRecord = {
+    id,
+    endedAt: new Date().toISOString(),
+    status: outcome.reason === undefined ? 'finished' : 'failed',
+    updated: updated.map(nameOf),
+    ...outcome,
+  };
+  await writeUpdated(record, updated, config.stateDir);
+  await watch.time('Run post generation hooks', () => runEndHooks(record, updated, config.stateDir, hooks));
   deps.store.end(record, upTo, again);
   deps.events.generationEnded(record, watch.steps());
   return record;
+}
+
+async function writeUpdated(
+  record: GenerationRecord,
+  updated: readonly TouchedMinion[],
+  stateDir: string,
+): Promise<void> {
+  const files = infoFiles(stateDir);
+  const servers = updated.filter(isPolicyServer).map(({ id }) => id);
+  const nodes = updated.filter((minion) => !isPolicyServer(minion)).map(({ id }) => id);
+  await writeNodeIds(files, nodeIdsText(record.id, servers, nodes));
+  await writeMinions(files, record.id, record.updated);
+  if (record.status === 'failed') await writeFailure(files, record.id, messageOf(record));
+}
+
+async function runEndHooks(
+  { id, endedAt, status }: GenerationRecord,
+  updated: readonly TouchedMinion[],
+  stateDir: string,
+  hooks: RunGenerationHooks,
+): Promise<void> {
+  const files = infoFiles(stateDir);
+  const common = {
+    RUDDER_GENERATION_DATETIME: id,
+    RUDDER_END_GENERATION_DATETIME: endedAt,
+    COLONNADE_NODES_PATH: files.minions,
+    COLONNADE_REFRESH_DIR: refreshFolder(stateDir),
+  };
+  if (status === 'failed') {
+    await hooks('policy-generation-failed', { ...common, RUDDER_ERROR_MESSAGE_PATH: files.failure });
+    return;
+  }
+  await hooks('policy-generation-finished', {
+    ...common,
+    RUDDER_NODE_IDS_PATH: files.nodeIds,
+    RUDDER_NUMBER_NODES_UPDATED: String(updated.length),
+    RUDDER_ROOT_POLICY_SERVER_UPDATED: updated.some(({ roles }) => roles.includes('root')) ? '0' : '1',
+  });
 }
 
 /** A master's own minion says so in its inventory. */

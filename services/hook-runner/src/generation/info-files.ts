@@ -2,12 +2,13 @@ import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Seed 002, policy-generation-info: what the last generations did, for people and for hooks. */
-export type InfoFiles = { nodeIds: string; failure: string };
+export type InfoFiles = { nodeIds: string; minions: string; failure: string };
 
 export function infoFiles(stateDir: string): InfoFiles {
   const folder = path.join(stateDir, 'policy-generation-info');
   return {
     nodeIds: path.join(folder, 'last-updated-nodeids'),
+    minions: path.join(folder, 'last-updated-minions'),
     failure: path.join(folder, 'last-failure-message'),
   };
 }
@@ -44,6 +45,16 @@ export function nodeIdsText(
 
 export async function writeNodeIds(files: InfoFiles, text: string): Promise<void> {
   await replaceFile(files.nodeIds, text);
+}
+
+/** A line `master/minion` for each; neither can hold a line's end or begin with `#`. */
+export async function writeMinions(
+  files: InfoFiles,
+  generation: string,
+  minions: readonly string[],
+): Promise<void> {
+  const head = `# Minions whose policies the generation of ${generation} updated\n`;
+  await replaceFile(files.minions, head + minions.map((one) => `${one}\n`).join(''));
 }
 
 export async function writeFailure(files: InfoFiles, generation: string, message: string): Promise<void> {

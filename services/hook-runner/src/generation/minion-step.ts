@@ -5,7 +5,7 @@ import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore } from '../store/generation-store.ts';
 import { type Compiled, nameOf } from './compile.ts';
 import { type CompiledPillar, policyDigest, policyText } from './content.ts';
-import { removeFolders, swapFolders, writeNext } from './folders.ts';
+import { dropUnsealed, removeFolders, swapFolders, writeNext } from './folders.ts';
 import type { RunGenerationHooks } from './generate.ts';
 import type { createStopwatch } from './stopwatch.ts';
 
@@ -23,7 +23,6 @@ export function createMinionStep(
   config: HookRunnerConfig,
   { store, hooks, watch }: StepDeps,
 ) {
-  const updated: TouchedMinion[] = [];
   const failed: Failure[] = [];
   const hooksUntilMs = performance.now() + config.generationHooksMs;
   const put = async (minion: TouchedMinion, compiled: CompiledPillar) => {
@@ -39,8 +38,8 @@ export function createMinionStep(
     }
     store.checkLead();
     await swapFolders(folders);
-    store.setDigest(nameOf(minion), digest);
-    updated.push(minion);
+    await dropUnsealed(folders, compiled.secrets);
+    store.setDigest(minion, digest);
     const current = { RUDDER_POLICIES_DIRECTORY_CURRENT: folders.current };
     // The policies are in force: what these hooks say is on record, and changes nothing.
     await watch.time('Run node finished hooks', () =>
@@ -55,7 +54,6 @@ export function createMinionStep(
     );
   };
   return {
-    updated,
     failed,
     async take({ minion, result }: Compiled): Promise<void> {
       if (!(result instanceof ColonnadeError)) return await put(minion, result);

@@ -46,6 +46,13 @@ const GENERATION_END = {
   RUDDER_END_GENERATION_DATETIME: 'when it ended, without the time of these hooks',
 };
 
+/** Beside what seed 002 gives: its ids do not say whose minion it is, and a failed generation has updated some too. */
+const UPDATED = {
+  COLONNADE_NODES_PATH:
+    'file with a line `master/minion` for each minion whose policies changed; `#` begins a comment',
+  COLONNADE_REFRESH_DIR: 'folder for such files; their masters are told to refresh these minions',
+};
+
 const OWN = {
   COLONNADE_EVENT_ID: 'id of the event: the same each time it is delivered',
   COLONNADE_EVENT_TYPE: 'its type, such as `colonnade.pillar.updated.v1`',
@@ -107,11 +114,13 @@ export const HOOK_EVENTS = {
     RUDDER_NODE_IDS_PATH: 'file that sets the bash array RUDDER_NODE_IDS: the minions whose policies changed',
     RUDDER_NUMBER_NODES_UPDATED: 'how many those are',
     RUDDER_ROOT_POLICY_SERVER_UPDATED: '0 if the root policy server is among them, else 1',
+    ...UPDATED,
   }),
   'policy-generation-failed': event('after a generation has failed', {
     ...GENERATION,
     ...GENERATION_END,
     RUDDER_ERROR_MESSAGE_PATH: 'file with the whole message',
+    ...UPDATED,
   }),
   'pillar-changed': event('after a pillar was created, changed or deleted, or an import changed many', OWN),
   'key-changed': event('after a key of the keyring was made, became the active one or was retired', OWN),

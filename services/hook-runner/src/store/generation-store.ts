@@ -1,4 +1,4 @@
-import type { Touched } from '@colonnade/contracts';
+import type { Touched, TouchedMinion } from '@colonnade/contracts';
 import type { Database } from './database.ts';
 
 /** How one generation went. */
@@ -27,14 +27,19 @@ export type GenerationStore = {
   pending(): Pending | undefined;
   /** Digest of the policies of a minion that are in force. */
   digestOf(minion: string): string | undefined;
-  setDigest(minion: string, digest: string): void;
+  /** Its new policies are in force. */
+  setDigest(minion: TouchedMinion, digest: string): void;
+  /** Minions with new policies of which no generation that ended has told, those of broken ones too. */
+  swapped(): readonly TouchedMinion[];
   forget(minion: string): void;
   /** @throws ColonnadeError `conflict`: another leads now, and nothing may be put into force */
   checkLead(): void;
   /** With what has to be tried again, in the same transaction. */
   end(record: GenerationRecord, upTo: number | undefined, again: readonly Touched[]): void;
-  /** Newest first. */
-  history(limit: number): readonly GenerationRecord[];
+  /** Newest first; those before one of them. */
+  history(limit: number, before?: string): readonly GenerationRecord[];
+  find(id: string): GenerationRecord | undefined;
+  forgetBefore(ms: number): void;
 };
 
 export function createGenerationStore(db: Database, write: (work: () => void) => void): GenerationStore {
@@ -54,8 +59,19 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
     digestOf: (minion) =>
       db.get<{ digest: string }>('SELECT digest FROM policies WHERE minion = ?', minion)?.digest,
     setDigest: (minion, digest) =>
-      write(() => db.run('INSERT OR REPLACE INTO policies (minion, digest) VALUES (?, ?)', minion, digest)),
-    forget: (minion) => write(() => db.run('DELETE FROM policies WHERE minion = ?', minion)),
+      write(() => {
+        const name = `${minion.master}/${minion.id}`;
+        db.run('INSERT OR REPLACE INTO policies (minion, digest) VALUES (?, ?)', name, digest);
+        db.run('INSERT OR REPLACE INTO swapped (minion, facts) VALUES (?, ?)', name, JSON.stringify(minion));
+      }),
+    swapped: () =>
+      db
+        .all<{ facts: string }>('SELECT facts FROM swapped ORDER BY rowid')
+        .map(({ facts }) => JSON.parse(facts) as TouchedMinion),
+    forget: (minion) =>
+      write(() => {
+        for (const table of ['policies', 'swapped']) db.run(`DELETE FROM ${table} WHERE minion = ?`, minion);
+      }),
     checkLead: () => write(() => {}),
     end: (record, upTo, again) =>
       write(() => {
@@ -65,11 +81,22 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
           JSON.stringify(record),
         );
         db.run('DELETE FROM touches WHERE id <= ?', upTo ?? 0);
+        db.run('DELETE FROM swapped');
         for (const touched of again) add(touched, false);
       }),
-    history: (limit) =>
+    history: (limit, before = '~') =>
       db
-        .all<{ record: string }>('SELECT record FROM generations ORDER BY id DESC LIMIT ?', limit)
+        .all<{ record: string }>(
+          'SELECT record FROM generations WHERE id < ? ORDER BY id DESC LIMIT ?',
+          before,
+          limit,
+        )
         .map(({ record }) => JSON.parse(record) as GenerationRecord),
+    find(id) {
+      const row = db.get<{ record: string }>('SELECT record FROM generations WHERE id = ?', id);
+      return row === undefined ? undefined : (JSON.parse(row.record) as GenerationRecord);
+    },
+    forgetBefore: (ms) =>
+      write(() => db.run('DELETE FROM generations WHERE id < ?', new Date(ms).toISOString())),
   };
 }

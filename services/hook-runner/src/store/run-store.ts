@@ -8,6 +8,8 @@ export type RunId = { id: string; event: string; subject: string };
 
 /** A run as the history shows it; without a status it is under way. */
 export type RunRecord = RunId & {
+  /** In the order of beginning. */
+  place: number;
   begunMs: number;
   endedMs: number | undefined;
   status: RunResult['status'] | undefined;
@@ -24,14 +26,15 @@ export type RunStore = Disposable & {
   end(run: RunId, result: Pick<RunResult, 'status'> & { fault: string | undefined }): void;
   /** A run that has ended. */
   ended(id: string): RunRecord | undefined;
-  /** Newest first. */
-  history(limit: number, event?: string): readonly RunRecord[];
+  /** Newest first; those that began before a place. */
+  history(limit: number, event?: string, before?: number): readonly RunRecord[];
   /** Processes of hooks whose end was not written down. */
   underWay(): readonly ProcessMark[];
   forgetBefore(ms: number): void;
 };
 
 type RunRow = {
+  place: number;
   id: string;
   event: string;
   subject: string;
@@ -77,6 +80,7 @@ export function openRunStore(file: string, nowMs: () => number = Date.now): RunS
   const resultsOf = (id: string) =>
     db.all<ResultRow>('SELECT hook, result FROM results WHERE run = ? ORDER BY position', id);
   const read = (row: RunRow): RunRecord => ({
+    place: row.place,
     id: row.id,
     event: row.event,
     subject: row.subject,
@@ -116,17 +120,20 @@ export function openRunStore(file: string, nowMs: () => number = Date.now): RunS
         );
       }),
     ended(id) {
-      const row = db.get<RunRow>('SELECT * FROM runs WHERE id = ? AND ended_ms IS NOT NULL', id);
+      const row = db.get<RunRow>(
+        'SELECT rowid AS place, * FROM runs WHERE id = ? AND ended_ms IS NOT NULL',
+        id,
+      );
       return row === undefined ? undefined : read(row);
     },
-    history(limit, event) {
-      const order = 'ORDER BY begun_ms DESC, rowid DESC LIMIT ?';
-      const rows =
-        event === undefined
-          ? db.all<RunRow>(`SELECT * FROM runs ${order}`, limit)
-          : db.all<RunRow>(`SELECT * FROM runs WHERE event = ? ${order}`, event, limit);
-      return rows.map(read);
-    },
+    history: (limit, event, before = Number.MAX_SAFE_INTEGER) =>
+      db
+        .all<RunRow>(
+          `SELECT rowid AS place, * FROM runs WHERE rowid < ?1 AND (?2 IS NULL OR event = ?2)
+           ORDER BY rowid DESC LIMIT ?3`,
+          ...[before, event ?? null, limit],
+        )
+        .map(read),
     underWay: () =>
       db.all<ProcessMark>(
         `SELECT pid, pid_birth AS birth FROM results

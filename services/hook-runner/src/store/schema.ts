@@ -38,4 +38,6 @@ export const MIGRATIONS: readonly string[] = [
   CREATE TABLE policies (minion TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL) STRICT;
   CREATE TABLE generations (id TEXT NOT NULL PRIMARY KEY, record TEXT NOT NULL) STRICT;
   `,
+  // Minions whose policies were swapped by a generation that has not come to its end: the one that does tells of them.
+  'CREATE TABLE swapped (minion TEXT NOT NULL PRIMARY KEY, facts TEXT NOT NULL) STRICT;',
 ];

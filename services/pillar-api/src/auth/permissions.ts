@@ -16,6 +16,7 @@ export const PERMISSIONS = [
   'master:write',
   'token:write',
   'key:write',
+  'hook:run',
 ] as const;
 /** What only workloads may, by their own identity; no role has any of these. */
 export const WORKLOAD_PERMISSIONS = [

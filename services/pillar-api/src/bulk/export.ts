@@ -10,7 +10,7 @@ import {
   zBulkRecord,
   zInventoryFacts,
 } from '@colonnade/contracts';
-import type { EstateView, PillarRecord } from '@colonnade/estate-store';
+import { type EstateView, namedCollections, type PillarRecord } from '@colonnade/estate-store';
 import { canonicalText, fromPlain, type Value, type ValueObject, valueToYaml } from '@colonnade/value';
 import type { BulkFormat } from '../http/streamed-route.ts';
 import { viewTime } from '../views.ts';
@@ -48,7 +48,9 @@ async function* recordsOf(view: EstateView, secrets: 'sealed' | 'omit'): AsyncGe
     }
   }
   for await (const page of view.pages('minions')) {
-    for (const { master, id, collections } of page) {
+    for (const minion of page) {
+      const { master, id } = minion;
+      const collections = namedCollections(minion);
       yield { kind: 'minion', master, id, collections: [...collections] };
     }
   }

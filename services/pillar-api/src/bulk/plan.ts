@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { type BulkRecord, ColonnadeError, isSaltControlName, type PillarContext } from '@colonnade/contracts';
-import { type EstateStore, type ImportChange, isEndState, type OutboxDraft } from '@colonnade/estate-store';
+import {
+  type EstateStore,
+  type ImportChange,
+  isEndState,
+  namedCollections,
+  type OutboxDraft,
+} from '@colonnade/estate-store';
 import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
@@ -126,7 +132,9 @@ async function planMinion({ principal, lookup }: Planning, asked: Of<'minion'>):
     throw unknownMaster();
   }
   const found = await lookup.getMinion(master, id);
-  const collections = asked.collections ?? found?.collections ?? [];
+  // Those by rule are nobody's to import.
+  const named = found && { collections: namedCollections(found) };
+  const collections = asked.collections ?? named?.collections ?? [];
   for (const [index, collection] of collections.entries()) {
     if ((await lookup.getCollection(collection)) !== undefined) continue;
     throw refuse(`collections.${index}`, 'no such collection');
@@ -136,7 +144,7 @@ async function planMinion({ principal, lookup }: Planning, asked: Of<'minion'>):
   const planned = {
     kind: 'minion',
     key: `${master}/${id}`,
-    ...shown(found && view(found), view(record)),
+    ...shown(named && view(named), view(record)),
   } as const;
   if (isUnchanged(planned)) return { ...planned, change: undefined };
   may(principal, 'minion:write');

@@ -19,6 +19,8 @@ export type Example = {
   body?: Readonly<Record<string, unknown>>;
   /** Of a body that is no JSON. */
   text?: { type: string; body: string };
+  /** What it shows comes about by itself a moment after what earlier examples did. */
+  later?: true;
   /** Sends If-Match with the ETag of this path, which is read first. */
   ifMatch?: string;
   /** Comes with this token, which was kept, in place of the reader's own. */
@@ -49,6 +51,7 @@ export function shownInBody(text: string): unknown {
 export function shownSample(text: string): string {
   if (!text.startsWith('$')) return text;
   if (text.includes('clock')) return '42';
+  if (text.includes('generation')) return '2026-01-31T12:00:00.000Z';
   return text.includes('jti') || text.includes('token')
     ? '0123456789abcdef'
     : '9b2d7f5e-3c1a-4e86-b0f4-6a8d5c2e7f10';

@@ -1,5 +1,7 @@
 import type { Example } from './example.ts';
+import { COLLECTIONS } from './examples-collections.ts';
 import { EXPLAIN } from './examples-explain.ts';
+import { HOOKS } from './examples-hooks.ts';
 import { KEYS } from './examples-keys.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
@@ -95,27 +97,7 @@ const ESTATE: readonly Example[] = [
     ifMatch: '/pillars/$motd',
     status: 204,
   },
-  {
-    route: 'POST /collections',
-    summary: 'Creates a collection',
-    body: { id: 'web', name: 'Web servers' },
-    status: 201,
-  },
-  { route: 'GET /collections', summary: 'All collections; pages', query: { limit: '100' }, status: 200 },
-  {
-    route: 'GET /collections/:id',
-    summary: 'One collection with its ancestors and the names of its own pillars',
-    params: { id: 'web' },
-    status: 200,
-  },
-  {
-    route: 'PATCH /collections/:id',
-    summary: 'Renames a collection or moves it below another',
-    params: { id: 'web' },
-    ifMatch: '/collections/web',
-    body: { name: 'Web' },
-    status: 200,
-  },
+  ...COLLECTIONS,
   {
     route: 'POST /masters',
     summary: 'Registers a logical master; shows its token and its Redis user once',
@@ -152,6 +134,7 @@ const ESTATE: readonly Example[] = [
     body: { all: false },
     status: 202,
   },
+  ...HOOKS,
   {
     route: 'POST /inventories',
     summary: 'Takes the inventory of a minion; of one that is not registered it is pending',
@@ -199,6 +182,13 @@ const ESTATE: readonly Example[] = [
     body: { collections: ['web'] },
     status: 201,
     otherStatus: 200,
+  },
+  {
+    route: 'GET /masters/:master/minions/:id/policies/diff',
+    summary: "What differs between a minion's last two compiled pillars; of a secret only that it does",
+    params: { master: 'salt-west', id: 'web-1.example' },
+    status: 200,
+    later: true,
   },
   {
     route: 'GET /masters/:master/minions',

@@ -224,7 +224,7 @@ function asStillUsed(thrown: unknown, id: string): unknown {
   return new ColonnadeError('conflict', `${thrown.message}: ${where}`, { cause: thrown });
 }
 
-async function findCollection(estate: Estate, id: string | undefined) {
+export async function findCollection(estate: Estate, id: string | undefined) {
   const collection = await estate.store.getCollection(id ?? '');
   if (collection === undefined) throw noCollection();
   return { collection, incarnation: await estate.incarnation() };

@@ -10,6 +10,7 @@ import type { Estate } from '../estate.ts';
 import type { Route } from '../http/route.ts';
 import { type BulkFormat, defineStreamedRoute } from '../http/streamed-route.ts';
 import type { Kms } from '../kms.ts';
+import { settleAll } from '../membership/settle.ts';
 import type { Schemas } from '../templates/schemas.ts';
 
 /** Imports of one process at a time: each holds memory for the names of its records, and the switch is one transaction. */
@@ -56,6 +57,7 @@ export function importRoute(
             replaceSecrets: query.replace_secrets === 'true',
           },
         );
+        if (query.dry_run !== 'true') await settleAll(estate, principal.sub);
         return { status: 200, body: report };
       } finally {
         running -= 1;

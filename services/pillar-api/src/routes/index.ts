@@ -10,12 +10,14 @@ import type { HistoryRetention } from '../retention.ts';
 import type { Rewrap } from '../rewrap/worker.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { changesRoute } from './changes.ts';
+import { collectionRuleRoutes } from './collection-rules.ts';
 import { collectionRoutes } from './collections.ts';
 import { enrolmentRoute } from './enrolments.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
-import { generationRoute } from './generations.ts';
+import { generationRoutes } from './generations.ts';
+import { hookRoutes } from './hooks.ts';
 import { identityRoutes } from './identity.ts';
 import { importRoute } from './import.ts';
 import { inventoryRoutes } from './inventories.ts';
@@ -88,6 +90,7 @@ export function allRoutes(parts: {
     exportRoute(estate),
     revealRoute(estate, kms),
     ...collectionRoutes(estate, idempotency),
+    ...collectionRuleRoutes(estate),
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
     enrolmentRoute(estate, kms),
@@ -106,6 +109,7 @@ export function allRoutes(parts: {
     whoamiRoute(),
     limitsRoute(rates),
     ...explainRoutes(estate, bus),
-    generationRoute(bus),
+    ...generationRoutes(bus),
+    ...hookRoutes(bus),
   ];
 }

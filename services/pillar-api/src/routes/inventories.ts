@@ -24,6 +24,7 @@ import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { fillPage } from '../http/page.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { settleMinion } from '../membership/settle.ts';
 import { viewTime } from '../views.ts';
 
 /**
@@ -68,6 +69,7 @@ async function receive(estate: Estate, principal: Principal, body: Value) {
     mutations: [{ kind: 'inventory.put', expect: before === undefined ? 'absent' : undefined, record }],
     events: [inventoryEvent('minion.inventory-received', { master, id, facts, state })],
   });
+  if (minion !== undefined) await settleMinion(estate, master, id, principal.sub);
   const received = { receivedBy: principal.sub, receivedAtMs: atMs, accepted: minion !== undefined };
   const view = viewInventory({ ...record, ...received, tick: clock.tick }, clock.incarnation);
   if (before !== undefined) return { status: 200, body: view, etag: view.etag };

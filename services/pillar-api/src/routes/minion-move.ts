@@ -8,7 +8,13 @@ import {
   zMinionPath,
   zMinionView,
 } from '@colonnade/contracts';
-import type { MinionRecord, Mutation, OutboxDraft, PillarRecord } from '@colonnade/estate-store';
+import {
+  type MinionRecord,
+  type Mutation,
+  namedCollections,
+  type OutboxDraft,
+  type PillarRecord,
+} from '@colonnade/estate-store';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { requireOn } from '../auth/scope.ts';
@@ -17,6 +23,7 @@ import { minionEvent, pillarMovedEvent } from '../estate-events.ts';
 import { checkIfMatch, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
+import { settleMinion } from '../membership/settle.ts';
 import { resealAll } from '../sealed-batch.ts';
 import { viewMinion } from '../views.ts';
 import { etagOfMinion, findMinion } from './minions.ts';
@@ -47,7 +54,8 @@ export function minionMoveRoute(estate: Estate, kms: Kms): Route {
       const pillars = await pillarsOf(estate, minionEnv(minion.id, minion.master));
       for (const pillar of pillars) await requireOn(principal, 'pillar:write', pillar);
       const values = await sealedFor(kms, principal, pillars, body.master, call);
-      const { tick: _, ...moved } = { ...minion, master: body.master };
+      const { tick: _, byRule: __, ...rest } = minion;
+      const moved = { ...rest, collections: namedCollections(minion), master: body.master };
       const { clock } = await estate.write({
         by: principal.sub,
         mutations: [
@@ -62,7 +70,12 @@ export function minionMoveRoute(estate: Estate, kms: Kms): Route {
           ...pillars.map((p) => movedEvent(p, body.master)),
         ],
       });
-      const view = viewMinion({ ...moved, tick: clock.tick }, clock.incarnation);
+      await settleMinion(estate, moved.master, moved.id, principal.sub);
+      const settled = (await estate.store.getMinion(moved.master, moved.id)) ?? {
+        ...moved,
+        tick: clock.tick,
+      };
+      const view = viewMinion(settled, clock.incarnation);
       const location = `/masters/${moved.master}/minions/${encodeURIComponent(moved.id)}`;
       return { status: 200, body: view, etag: view.etag, location };
     },
@@ -78,7 +91,7 @@ async function checkDestination(estate: Estate, master: string, id: string): Pro
     throw new ColonnadeError('unknown_master', 'master: no such master', { field: 'master' });
   const there = await estate.store.getMinion(master, id);
   if (there === undefined) return 'absent';
-  if (there.collections.length === 0 && (await pillarsOf(estate, minionEnv(id, master))).length === 0)
+  if (namedCollections(there).length === 0 && (await pillarsOf(estate, minionEnv(id, master))).length === 0)
     return there.tick;
   const how =
     'that master has a minion of this id with collections or pillars of its own: delete or move those first';

@@ -7,7 +7,7 @@ import {
   zMinionView,
   zNothing,
 } from '@colonnade/contracts';
-import type { MinionRecord } from '@colonnade/estate-store';
+import { type MinionRecord, namedCollections } from '@colonnade/estate-store';
 import type { Principal } from '../auth/authenticate.ts';
 import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
@@ -15,6 +15,7 @@ import { minionEvent } from '../estate-events.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { type Conditions, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { settleMinion } from '../membership/settle.ts';
 import { viewMinion } from '../views.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { findMaster } from './masters.ts';
@@ -39,7 +40,8 @@ function putRoute(estate: Estate, lifecycle: Lifecycle): Route {
       const { incarnation } = await findMaster(estate, master);
       const before = await estate.store.getMinion(master, id);
       await requireOn(principal, 'minion:write', itself(id));
-      await requireMemberships(principal, before?.collections ?? [], body.collections);
+      const named = before === undefined ? [] : namedCollections(before);
+      await requireMemberships(principal, named, body.collections);
       checkPut(conditions, before, incarnation);
       const registeredBy = before?.registeredBy ?? principal.sub;
       const record = { master, id, collections: body.collections, registeredBy };
@@ -49,7 +51,9 @@ function putRoute(estate: Estate, lifecycle: Lifecycle): Route {
         mutations: [{ kind: 'minion.put', expect: before?.tick ?? 'absent', record }],
         events: [minionEvent(before === undefined ? 'minion.registered' : 'minion.updated', record, facts)],
       });
-      const view = viewMinion({ ...record, tick: clock.tick }, clock.incarnation);
+      await settleMinion(estate, master, id, principal.sub);
+      const settled = (await estate.store.getMinion(master, id)) ?? { ...record, tick: clock.tick };
+      const view = viewMinion(settled, clock.incarnation);
       if (before !== undefined) return { status: 200, body: view, etag: view.etag };
       const location = `/masters/${master}/minions/${encodeURIComponent(id)}`;
       return { status: 201, body: view, etag: view.etag, location };

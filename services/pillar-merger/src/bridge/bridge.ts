@@ -11,6 +11,7 @@ import { type EntryOutcome, type HandleDeps, handleEntry } from './handle-entry.
 import { createInFlight } from './in-flight.ts';
 import { startReadLoop } from './read-loop.ts';
 import { createRedis, fromRedisError, isUnknownFunction, type RedisAddress } from './redis.ts';
+import { addRefresh, type Refresh } from './refresh.ts';
 import { createSession, type Session, type SessionEvents } from './session.ts';
 import { createStreamFaultRecorder } from './stream-faults.ts';
 import { createStreams } from './streams.ts';
@@ -39,6 +40,8 @@ export type Bridge = AsyncDisposable & {
   check(): void;
   /** The estate's masters may be others now. */
   refreshMasters(): Promise<void>;
+  /** Tells a master whose pillar to refresh. @throws ColonnadeError `redis_unavailable` */
+  addRefresh(refresh: Refresh): Promise<string>;
 };
 
 /** Answers the requests of all masters over Redis. Disposing drains: what was taken is answered. */
@@ -81,6 +84,7 @@ export function createBridge(options: BridgeOptions): Bridge {
       if (fullMs > options.backlogMs) throw new Error(`no room for a request for ${Math.round(fullMs)} ms`);
     },
     refreshMasters: () => session.refreshMasters(),
+    addRefresh: (refresh) => addRefresh(commands, refresh),
     async [Symbol.asyncDispose]() {
       draining = true;
       await session[Symbol.asyncDispose]();
