@@ -146,10 +146,12 @@ const setUpGpg: Setup = async (owned, dir, _, pillars) => {
 };
 
 const setUpVault: Setup = async (owned, dir, _, pillars) => {
-  // The module signs with the master's own key, whatever for.
+  // The module signs with the master's own key, and checks that itself.
   await mkdir(path.join(dir, 'pki'), { recursive: true });
   await mkdir(path.join(dir, 'cache', 'proc'), { recursive: true });
-  await run('openssl', ['genrsa', '-out', path.join(dir, 'pki', 'master.pem'), '2048']);
+  const [pem, pub] = [path.join(dir, 'pki', 'master.pem'), path.join(dir, 'pki', 'master.pub')];
+  await run('openssl', ['genrsa', '-out', pem, '2048']);
+  await run('openssl', ['rsa', '-in', pem, '-pubout', '-out', pub]);
   const bao = owned.use(await startOpenBao());
   await bao.call('secret/data/salt', { data: pillars });
   // The master gives each minion a token of its own, and keeps it: with this policy.
