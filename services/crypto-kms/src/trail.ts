@@ -46,7 +46,7 @@ export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
       const store = async () => {
         // Whoever asked need not wait while the record is made.
         await nextTurn();
-        await span.completeInTheEnd(outcome);
+        await span.completeUntilStored(outcome);
       };
       return queue.add(store, call);
     },
