@@ -148,7 +148,8 @@ function auditRequest(
   const userAgent = userAgentOf(request);
   return {
     verb,
-    requestURI: request.url,
+    // As it was sent: the service may have had it routed elsewhere.
+    requestURI: request.originalUrl,
     user: options.userOf(request),
     sourceIPs: sourceIPsOf(request),
     auditID: stateOf(request).auditID,
