@@ -190,9 +190,10 @@ function registerRoute(app: FastifyInstance, route: Route): void {
     config: { permission, scope, audit, accepts },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
-      const { call, audit } = request;
+      const { audit, principal } = request;
+      const call = { ...request.call, user: principal.sub };
       const recorded = audit === undefined ? call : { ...call, auditID: audit.auditID };
-      return route.run(request, reply, request.principal, recorded);
+      return route.run(request, reply, principal, recorded);
     },
   });
 }

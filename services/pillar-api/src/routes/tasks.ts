@@ -59,6 +59,7 @@ function createRoute(
     url: '/tasks',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'kept',
     body: zTaskCreate,
     response: zTaskCreated,
@@ -166,6 +167,7 @@ function stateRoute(estate: Estate): Route {
     url: '/tasks/:task_id/state',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zTaskStateChange,
     response: zTaskView,
@@ -195,6 +197,7 @@ function deleteRoute(estate: Estate): Route {
     url: '/tasks/:task_id',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {
