@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
 import { zMasterId, zPillarName } from '../names.ts';
-import { zTime } from './common.ts';
+import { zTimeAsked } from './common.ts';
 import { zPillarCreate, zPillarVersion } from './pillars.ts';
 import { secretField } from './secret-fields.ts';
 
@@ -12,8 +12,8 @@ const zTick = int({ min: 1, max: MAX_TICK });
 export const zTickText = z.string().regex(/^[1-9][0-9]{0,14}$/u, 'must be a clock: digits, from 1');
 /** A moment of the past: a clock, or a time. */
 export const zPast = z.union(
-  [int({ min: 0, max: MAX_TICK }), zTime],
-  'must be a clock or an RFC 3339 time in UTC',
+  [int({ min: 0, max: MAX_TICK }), zTimeAsked],
+  'must be a clock or an RFC 3339 time',
 );
 const zPid = z.string().min(1, 'pid is empty').max(128, 'pid is too long');
 
@@ -55,14 +55,18 @@ export const zPillarReplace = z.strictObject({ value: secretField(zValue) });
 /** `POST /pillars/{pid}/rename` */
 export const zPillarRename = z.strictObject({ name: zPillarName });
 
-/** `POST /pillars/{pid}/move`: the target as in `POST /pillars`. */
-export const zPillarMove = zPillarCreate.pick({
-  tgt_type: true,
-  tgt_id: true,
-  minion_id: true,
-  master: true,
-  collection_id: true,
-});
+/**
+ * `POST /pillars/{pid}/move`: the target as in `POST /pillars`, without those whose pillars a template's schema decides
+ * over, which are made with the task and as a whole.
+ */
+export const zPillarMove = zPillarCreate
+  .pick({ tgt_id: true, minion_id: true, master: true, collection_id: true })
+  .extend({
+    tgt_type: z.enum(
+      ['root', 'collection', 'minion'],
+      'must be "root", "collection" or "minion"; pillars of tasks and templates are checked against a schema and do not move there',
+    ),
+  });
 
 /** `POST /masters/{master}/minions/{id}/move` */
 export const zMinionMove = z.strictObject({ master: zMasterId });
