@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
+import { ERROR_CODES } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import {
   zCollectionId,
@@ -133,8 +134,12 @@ export const zTaskView = z.strictObject({
 export const zTaskDetail = zTaskView.extend({
   pillars: z.array(z.strictObject({ pid: z.string(), name: z.string(), is_secret: z.boolean() })),
 });
-/** As it was made. `identity`: its token; null where the maker's own token makes none (see docs/identities.md). */
-export const zTaskCreated = zTaskDetail.extend({ identity: zIdentityToken.nullable() });
+/** As it was made. `identity`: its token; null where whoever makes the task has none for it (see docs/identities.md). */
+export const zTaskCreated = zTaskDetail.extend({
+  identity: zIdentityToken.nullable(),
+  /** Why there is none; null where there is one. */
+  identity_refused: z.strictObject({ code: z.enum(ERROR_CODES), detail: z.string() }).nullable(),
+});
 export const zTaskPage = pageOf(zTaskView);
 
 /** `GET /tasks` */
