@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
 import { zMasterId, zPillarName } from '../names.ts';
-import { zTimeAsked } from './common.ts';
+import { zCursor, zTimeAsked } from './common.ts';
 import { zPillarCreate, zPillarVersion } from './pillars.ts';
 import { secretField } from './secret-fields.ts';
 
@@ -84,6 +84,10 @@ export const zScopeRestore = z.strictObject({
     .min(1, 'names no pillar')
     .max(LIMITS.batchPillars, `more than ${LIMITS.batchPillars} pillars`)
     .optional(),
+  /** Changes of one part. */
+  limit: int({ min: 1, max: LIMITS.batchPillars }).optional(),
+  /** Goes on where a part ended; `at` is the one of the first part then. */
+  cursor: zCursor.optional(),
 });
 
 export const SCOPE_CONFLICTS = ['moved', 'purged', 'trimmed', 'secrecy', 'sealed'] as const;
@@ -95,6 +99,7 @@ export const zScopeRestored = z.strictObject({
   /** Of the preview, or of the restore itself. */
   clock: int(),
   dry_run: z.boolean(),
+  /** Of the preview, the same in all its parts; of a part that was restored, for the next one. */
   etag: z.string(),
   create: z.array(z.strictObject({ pid: z.string(), name: z.string(), version: int() })),
   update: z.array(z.strictObject({ pid: z.string(), name: z.string(), version: int(), now: int() })),
@@ -102,6 +107,8 @@ export const zScopeRestored = z.strictObject({
   unchanged: int(),
   /** While there are any, nothing is restored; `pids` can leave them out. */
   conflicts: z.array(z.strictObject({ pid: z.string(), name: z.string(), reason: z.enum(SCOPE_CONFLICTS) })),
+  /** More is left: the next part. A part can be empty. */
+  next_cursor: zCursor.nullable(),
 });
 
 /** `GET /history/retention` */
