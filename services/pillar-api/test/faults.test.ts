@@ -103,6 +103,19 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
     );
   });
 
+  test('a NATS that hangs behind an open connection ends readiness, which says so', async () => {
+    await world.bus.nats.kill('SIGSTOP');
+    try {
+      await waitFor('readiness to name NATS', async () => {
+        const text = await (await fetch(new URL('/readyz', world.api.url))).text();
+        return text.includes('NATS does not answer within');
+      });
+    } finally {
+      await world.bus.nats.kill('SIGCONT');
+    }
+    await waitFor('readiness', async () => (await ready()) === 200);
+  });
+
   test('events that cannot leave wait, readiness ends, and all is well when they can', async () => {
     const provisioner = await world.bus.as('provisioner');
     await provisioner.provisionStreams({ maxEventsBytes: 1, maxAuditBytes: 16 * MIB, replicas: 1 });

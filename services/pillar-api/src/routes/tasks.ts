@@ -88,8 +88,7 @@ function createRoute(
           return { view: { ...(await viewMade(estate, principal, made.id, tick)), pillars: made.pillars } };
         },
       );
-      const identity = await identities.issue(principal, view.id, input.call);
-      const made = { ...view, identity };
+      const made = { ...view, ...(await identities.issue(principal, view.id, input.call)) };
       return { status: 201, body: made, etag: view.etag, location: pathOf(view.id), replayed };
     },
   });
