@@ -100,6 +100,29 @@ describe('colonnade audit, over rotated and compressed files', () => {
     assert.deepEqual(webhook.ids(), ['e18', 'e21']);
   });
 
+  test('a range that is not all there is said, and is no success', async () => {
+    for (const [args, said, sent] of [
+      [['--from-seq', '999999'], /sequences 999999 to 999999 are not/u, 0],
+      [['--from-seq', '29', '--to-seq', '40'], /sequences 31 to 40 are not/u, 2],
+    ] as const) {
+      const { code, stderr } = await replay(args);
+      assert.deepEqual([code, webhook.ids().length], [8, sent], stderr);
+      assert.match(stderr, said);
+    }
+    const gone = path.join(cli.dir, 'gone', 'audit.log');
+    await rm((await writeLog(gone)).gz);
+    const { code, stderr } = await replay(['--from-seq', '1', '--to-seq', '20'], {}, gone);
+    assert.equal(code, 8);
+    assert.match(stderr, /sequences 1 to 20 are not/u);
+  });
+
+  test('times that nothing can be between are refused', async () => {
+    const { code, stderr } = await cli.pipe([
+      ...['audit', 'find', '--log', log, '--since', '1m', '--until', '5m'],
+    ]);
+    assert.deepEqual([code, stderr.includes('--since is later')], [2, true], stderr);
+  });
+
   test('a range that is none is refused before anything is sent', async () => {
     for (const args of [
       ['--from-seq', 'x'],

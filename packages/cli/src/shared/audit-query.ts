@@ -24,6 +24,8 @@ type QueryOptions = { [K in keyof typeof QUERY_OPTIONS]: string | undefined };
 export function readQuery(options: QueryOptions, nowMs: number): Query {
   const { user, verb, resource, namespace, name, 'audit-id': auditID } = options;
   const [since, until] = [timeOf('since', options.since, nowMs), timeOf('until', options.until, nowMs)];
+  if (since !== undefined && until !== undefined && Date.parse(since) > Date.parse(until))
+    throw usageError('--since is later than --until: nothing can be between them');
   const query = { user, verb, resource, namespace, name, auditID, since, until };
   return Object.fromEntries(Object.entries(query).filter(([, text]) => text !== undefined));
 }

@@ -2,6 +2,7 @@ import {
   applyFilter,
   type EventFilter,
   findEvents,
+  missingSequences,
   type SequenceRange,
   type Skipped,
 } from '@colonnade/audit-log';
@@ -103,9 +104,12 @@ export const auditReplay = defineCommand({
       if (options['dry-run']) continue;
       const sent = await sendList(list, send, stop).catch((thrown: unknown) => {
         signal.throwIfAborted();
-        const reached = result.last === null ? 'none was sent' : `the last one there is ${result.last}`;
+        const reached =
+          result.last === null
+            ? 'none was sent'
+            : `the last one there is ${result.last}: go on with --since its time`;
         const why = thrown instanceof Error ? thrown.message : String(thrown);
-        throw new ColonnadeError('unavailable', `${why}; ${reached}: go on with --since its time`, {
+        throw new ColonnadeError('unavailable', `${why}; ${reached}`, {
           cause: thrown,
         });
       });
@@ -116,10 +120,13 @@ export const auditReplay = defineCommand({
       progress.say(`${result.sent} records sent`);
     }
     progress[Symbol.dispose]();
+    const { range } = chosen;
+    const missing = range === undefined ? [] : await missingSequences(logPath(options, env), range);
+    for (const { from, to } of missing) out.note(`sequences ${from} to ${to} are not in the log`);
     if (json) await out.json(fromPlain(result));
     else
       await out.fields(Object.entries(result).map(([name, value]) => [name, String(value ?? '-')] as const));
-    return result.refused + result.too_large === 0 && !skipped ? EXIT.ok : EXIT.differs;
+    return result.refused + result.too_large + missing.length === 0 && !skipped ? EXIT.ok : EXIT.differs;
   },
 });
 
