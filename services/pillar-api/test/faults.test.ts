@@ -89,6 +89,7 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
     const startedMs = performance.now();
     for (const answer of [await reveal(), await open('offline'), await secret('offline')]) {
       assertProblem(answer, 500, 'audit_unavailable');
+      assert.equal(answer.headers.get('retry-after'), '1');
       assert.ok(!JSON.stringify(plain(answer)).includes(SECRET));
     }
     assert.ok(performance.now() - startedMs < 1500, 'it waited for the bus');

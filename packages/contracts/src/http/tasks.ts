@@ -16,7 +16,7 @@ import { zCollectionName } from './collections.ts';
 import { pageOf, zCursor, zPageLimitText, zTime } from './common.ts';
 import { zIdentityToken } from './identity.ts';
 import { zPillarView } from './pillars.ts';
-import { secretField, secretIfMarked } from './secret-fields.ts';
+import { secretField, secretIfRefused } from './secret-fields.ts';
 
 /** What people call a template. */
 const zTemplateName = zCollectionName;
@@ -67,7 +67,7 @@ export const zWithDefaults = z.strictObject({
 
 const zNamedValue = z.strictObject({
   name: zPillarName,
-  value: secretField(zValue, secretIfMarked),
+  value: secretField(zValue, secretIfRefused),
   is_secret: z.boolean('must be true or false').optional(),
 });
 export type NamedValue = z.infer<typeof zNamedValue>;

@@ -59,6 +59,7 @@ function createRoute(
     url: '/tasks',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'kept',
     body: zTaskCreate,
     response: zTaskCreated,
@@ -165,6 +166,7 @@ function stateRoute(estate: Estate): Route {
     url: '/tasks/:task_id/state',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zTaskStateChange,
     response: zTaskView,
@@ -194,6 +196,7 @@ function deleteRoute(estate: Estate): Route {
     url: '/tasks/:task_id',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

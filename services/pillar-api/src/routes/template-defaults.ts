@@ -63,6 +63,7 @@ function putRoute(estate: Estate, kms: Kms): Route {
     url: '/tasks/template/:tpl_id/defaults',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zDefaultsPut,
     response: zDefaultsView,
