@@ -175,7 +175,7 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
   };
 }
 
-/** What the policy says, lifted to the floor: reveals, key operations and merges are always on record. */
+/** What the policy says, lifted to the floor, where the request has one. */
 function decide(policy: PolicyEvaluator, request: AuditRequest): AuditDecision {
   const decision = policy.evaluate(attributesOf(request));
   if (request.floor === false) return decision;
