@@ -60,7 +60,10 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
       await stack.api.call('POST', '/pillars', fromPlain(body));
     }
   });
-  after(() => owned.disposeAsync());
+  after(() => {
+    stopping.abort();
+    return owned.disposeAsync();
+  });
 
   /** No answer in time is one of the ways to fail closed. */
   const merge = () =>
