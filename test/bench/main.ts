@@ -15,6 +15,7 @@ import { identity } from './figures/identity.ts';
 import { merge } from './figures/merge.ts';
 import { open } from './figures/open.ts';
 import { peers } from './figures/peers.ts';
+import { rewrap } from './figures/rewrap.ts';
 import { size } from './figures/size.ts';
 import { storm } from './figures/storm.ts';
 import { tls } from './figures/tls.ts';
@@ -39,6 +40,7 @@ const figures: readonly Figure[] = [
     hooks,
     generations,
     identity,
+    rewrap,
     tls,
   ],
 ];

@@ -16,7 +16,7 @@ test('the example of docs/identities.md does what its comments say', async () =>
   await sendPlain(world.admin, 'POST', '/masters', { id: 'salt-east' });
   const fresh = { 'if-none-match': '*' };
   await sendPlain(world.admin, 'PUT', '/masters/salt-east/minions/web-1', { collections: [] }, fresh);
-  const { token } = await world.tokenOf(['editor'], 'ann');
+  const { token } = await world.tokenOf(['editor', 'secret-reader'], 'ann');
   const env = {
     ...{
       PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,

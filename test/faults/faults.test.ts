@@ -119,7 +119,7 @@ test('a record that is not in the audit log, one that is there twice, and a hole
   const line = JSON.stringify({
     auditID: 'a',
     stage: 'RequestReceived',
-    user: { username: 'admin' },
+    requestURI: '/pillars',
     stageTimestamp,
   });
   await writeFile(log, `${line}\n${line}\n`);

@@ -1,9 +1,10 @@
 import path from 'node:path';
 import type { AuditAnchor } from '@colonnade/contracts';
 import type { Fault, Verification } from './verify.ts';
+import type { Walk } from './verify-part.ts';
 
 /** Where the chain stands after a record. */
-export type Place = { head: string; seq: number; stream: string };
+export type Place = { head: string; seq: number; stream: string; storedAtNs: bigint };
 
 /** Remembers which anchors a walk has met, and says at its end which of them it should have met. */
 export type AnchorCheck = {
@@ -12,13 +13,16 @@ export type AnchorCheck = {
   /** The log is the first of all, and its first record says that what was up to here stands elsewhere. */
   beginsAfter(place: Place): void;
   met(): number;
+  /** Anchors from before the first place of the log; known after `judge`. */
+  passedOver(): number;
   /** The first anchor that is missing or differs, once the walk has ended at `end`. */
-  judge(logPath: string, end: Place | undefined, result: Verification): Fault | undefined;
+  judge(logPath: string, walk: Pick<Walk, 'opened' | 'before'>, result: Verification): Fault | undefined;
 };
 
 /**
  * Anchors come in the order they were stored, and so do the places they vouch for: those before the first that agrees are older than
- * what is kept, since rotation removes files from the old end; each one after it must be met. The log may be ahead of the last
+ * what is kept, since rotation removes files from the old end, unless their sequence and their time are those of what is kept; each one
+ * after it must be met. The log may be ahead of the last
  * anchor, never behind it: what is anchored was written and synced.
  */
 export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck {
@@ -28,6 +32,7 @@ export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck 
   const met = new Set<string>();
   const passed = new Map<string, { file: string; line: number }>();
   let begun: Place | undefined;
+  let older = 0;
   return {
     pass({ stream, seq, head }, at, opening = false) {
       const place = `${stream} ${seq}`;
@@ -40,10 +45,14 @@ export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck 
       begun = place;
     },
     met: () => met.size,
-    judge(logPath, end, result) {
+    passedOver: () => older,
+    judge(logPath, { opened, before: end }, result) {
       const all = [...wanted];
       const first = all.findIndex(([key]) => met.has(key));
-      const missed = all.slice(Math.max(first, 0)).flatMap(([key, anchor]) => (met.has(key) ? [] : [anchor]));
+      const missed = all.flatMap(([key, anchor], i) =>
+        met.has(key) || (i < first && isOlder(anchor, opened)) ? [] : [anchor],
+      );
+      older = all.length - met.size - missed.length;
       const differing = missed.find((a) => passed.has(`${a.stream_created} ${a.seq}`));
       const place = differing && passed.get(`${differing.stream_created} ${differing.seq}`);
       if (differing !== undefined && place !== undefined) {
@@ -55,12 +64,20 @@ export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck 
       if (first >= 0 || all.length === 0 || result.lines === 0) return undefined;
       const newest = missed.at(-1);
       // Begun since the last anchor, on an empty disk: the gap record is there to be seen.
-      if (newest?.stream_created === begun?.stream && (newest?.seq ?? 0) <= (begun?.seq ?? -1))
+      if (newest?.stream_created === begun?.stream && (newest?.seq ?? 0) <= (begun?.seq ?? -1)) {
+        older = all.length;
         return undefined;
+      }
       const detail = `none of ${all.length} anchors agrees with the log`;
       return { file, line: 0, seq: end?.seq ?? 0, what: 'no_anchor_agrees', detail };
     },
   };
+}
+
+/** Of the same stream a greater sequence is older only when it was given twice, and the log has it from the second time. */
+function isOlder({ stream_created, seq, time }: AuditAnchor, opened: Place | undefined): boolean {
+  if (opened === undefined || stream_created !== opened.stream || seq <= opened.seq) return true;
+  return BigInt(Date.parse(time)) * 1_000_000n < opened.storedAtNs;
 }
 
 /** Where nothing agrees, only the newest anchor tells: older ones may be of files that rotation removed. */

@@ -1,6 +1,7 @@
-import { parseHeader, parseRecord } from './journal-format.ts';
-import { type LogPart, listReadable, readJournalLines, readLogLines } from './log-files.ts';
+import type { JournalRecord } from './journal-format.ts';
+import { listReadable } from './log-files.ts';
 import { type ParsedEvent, readEvent } from './read-message.ts';
+import { readVouched, type Skipped } from './read-vouched.ts';
 
 /** What to look for; a field that is not given does not matter. Times are RFC 3339, both ends included. */
 export type Query = {
@@ -18,48 +19,36 @@ export type Query = {
 /** Sequences of the stream, both ends included, as a gap record names them. */
 export type SequenceRange = { from: number; to: number };
 
+export type FindOptions = {
+  /** Only what came with these sequences. */
+  range?: SequenceRange | undefined;
+  /** Told of lines that no journal vouches for, once for each file; they are not shown. */
+  onSkipped?: (skipped: Skipped) => void;
+};
+
 /**
- * Events of a JSON log that match, oldest first, over rotated and compressed files. Lines that are no events are passed over.
- * @param range only what came with these sequences; files without a journal have none
+ * Events of a JSON log that match, oldest first, over rotated and compressed files. Lines that are no events are passed over, and
+ * so is what is not the line that the journal beside the log vouches for.
  * @throws ColonnadeError `not_found` when there is no log, or one of its files is damaged
  */
 export async function* findEvents(
   logPath: string,
   query: Query,
-  range?: SequenceRange,
+  { range, onSkipped = () => {} }: FindOptions = {},
 ): AsyncGenerator<{ file: string; line: string; event: ParsedEvent }> {
   const matches = createMatcher(query);
   for (const part of await listReadable(logPath)) {
-    for await (const line of range === undefined ? readLogLines(part.log) : linesWithin(part, range)) {
-      const read = readEvent(Buffer.from(line));
-      if (read.ok && matches(read.event)) yield { file: part.name, line, event: read.event };
+    for await (const { record, bytes } of readVouched(part, onSkipped)) {
+      if (range !== undefined && !isWithin(record, range)) continue;
+      const read = readEvent(bytes);
+      if (read.ok && matches(read.event)) yield { file: part.name, line: read.text, event: read.event };
     }
   }
 }
 
-/** The journal says which line came with which sequence; records about the file itself came with none. */
-async function* linesWithin(
-  { log, journal }: LogPart & { log: string },
-  { from, to }: SequenceRange,
-): AsyncGenerator<string> {
-  if (journal === undefined) return;
-  let lines: AsyncGenerator<string> | undefined;
-  try {
-    for await (const text of readJournalLines(journal)) {
-      if (lines === undefined) {
-        lines = readLogLines(log, parseHeader(text).base);
-        continue;
-      }
-      const record = parseRecord(text);
-      if (record === undefined || record.seq > to) return;
-      if (record.kind === 's') continue;
-      const line = await lines.next();
-      if (line.done === true) return;
-      if (record.kind !== 'g' && record.seq >= from) yield line.value;
-    }
-  } finally {
-    await lines?.return(undefined);
-  }
+/** Records about the file itself came with no sequence. */
+function isWithin({ kind, seq }: JournalRecord, { from, to }: SequenceRange): boolean {
+  return kind !== 'g' && seq >= from && seq <= to;
 }
 
 /** Whether an event is one that is looked for. */

@@ -20,15 +20,17 @@ export type JournalRecord = {
   head: string;
 };
 
+/** Any other one is refused: one of an older release has to be moved away with its logs. */
+export const JOURNAL_FORMAT = 'colonnade-audit-chain/2' as const;
+
 const zJournalHeader = z.strictObject({
-  format: z.literal('colonnade-audit-chain/1'),
+  format: z.literal(JOURNAL_FORMAT),
   /** When the stream was made that the sequences belong to. */
   stream: z.string(),
   seq: int({ min: 0 }),
   stored_at_ns: z.string().regex(/^[0-9]+$/u),
   head: z.string().regex(/^[0-9a-f]{64}$/u),
-  /** Where our lines begin in the log, and which file it is. */
-  base: int({ min: 0 }),
+  /** Which file the log is; every line in it is ours. */
   inode: z.string(),
   /** Name of the journal before this one; empty for the first. */
   previous: z.string(),

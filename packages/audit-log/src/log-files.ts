@@ -1,6 +1,5 @@
 import { createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
 import { ColonnadeError } from '@colonnade/contracts';
 import { namesOf } from './names.ts';
@@ -47,39 +46,46 @@ export async function listReadable(logPath: string): Promise<(LogPart & { log: s
 /** Whether reading failed by the file: gone between the look and the reading, or a damaged .gz. */
 export function isUnreadable(thrown: unknown): boolean {
   const { code } = thrown as NodeJS.ErrnoException;
-  return code === 'ENOENT' || code === 'not_found' || code?.startsWith('Z_') === true;
+  return code === 'ENOENT' || code === 'EISDIR' || code === 'not_found' || code?.startsWith('Z_') === true;
 }
 
+const LINE_END = 0x0a;
+
+/** A line as it stands there, without its line end; the last one of a file may have none. */
+export type RawLine = { bytes: Buffer; ended: boolean };
+
 /**
- * The lines of a file, compressed or not, from a byte on. U+2028 ends no line here.
+ * The lines of a file, compressed or not, as bytes.
+ * @param from byte to begin at; not for a compressed file
  * @throws ColonnadeError `not_found` naming the file when it is gone, or is compressed and cut or damaged
  */
-export async function* readLogLines(file: string, from = 0): AsyncGenerator<string> {
-  const raw = createReadStream(file);
+export async function* readRawLines(file: string, from = 0): AsyncGenerator<RawLine> {
+  const raw = createReadStream(file, { start: from });
   const gunzip = file.endsWith('.gz') ? raw.pipe(createGunzip()) : undefined;
   // A pipe does not hand errors on.
   raw.on('error', (error) => gunzip?.destroy(error));
-  const input = gunzip ?? raw;
-  let skip = from;
-  let rest = '';
-  input.setEncoding('latin1');
+  // Parts of a line that is not complete yet.
+  let open: Buffer[] = [];
   try {
-    for await (const text of input as AsyncIterable<string>) {
-      const part = text.slice(Math.min(skip, text.length));
-      skip -= Math.min(skip, text.length);
-      const lines = (rest + part).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) yield Buffer.from(line, 'latin1').toString('utf8');
+    for await (const part of (gunzip ?? raw) as AsyncIterable<Buffer>) {
+      let start = 0;
+      for (let end = part.indexOf(LINE_END); end >= 0; end = part.indexOf(LINE_END, start)) {
+        const last = part.subarray(start, end);
+        yield { bytes: open.length === 0 ? last : Buffer.concat([...open, last]), ended: true };
+        open = [];
+        start = end + 1;
+      }
+      if (start < part.length) open.push(part.subarray(start));
     }
   } catch (thrown) {
     if (!isUnreadable(thrown)) throw thrown;
     const why = thrown instanceof Error ? thrown.message : String(thrown);
     throw new ColonnadeError('not_found', `${file} cannot be read to its end: ${why}`, { cause: thrown });
   }
-  if (rest !== '') yield Buffer.from(rest, 'latin1').toString('utf8');
+  if (open.length > 0) yield { bytes: Buffer.concat(open), ended: false };
 }
 
-/** The lines of a journal: header first. */
-export function readJournalLines(file: string): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+/** The lines of a file, compressed or not, as text. U+2028 ends no line here. @throws as readRawLines */
+export async function* readLogLines(file: string): AsyncGenerator<string> {
+  for await (const { bytes } of readRawLines(file)) yield bytes.toString('utf8');
 }

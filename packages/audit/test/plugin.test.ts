@@ -48,6 +48,11 @@ function addRoutes(app: FastifyInstance): void {
     reply.type('application/json');
     return '{"name":"n","value":"SECRET","is_secret":true}';
   });
+  // A body that goes by as it is read: nobody has it parsed.
+  app.post('/pillars/import', async (request, reply) => {
+    request.body = new PassThrough();
+    return reply.send('text');
+  });
   app.get('/pillars/:pid', async () => 'text');
   app.get('/events', { config: { audit: { longRunning: true } } }, async (_, reply) => {
     stream.current = new PassThrough();
@@ -113,6 +118,15 @@ describe('a request', () => {
       [['ResponseComplete', 403]],
     );
     assert.equal(handled, 0);
+  });
+
+  test('has the user agent it sent, in UTF-8 or in Latin-1', async () => {
+    await using app = await started();
+    for (const sent of [Buffer.from('Grüße/1 – ✓'), Buffer.from('Grüße/1', 'latin1')]) {
+      await post(app, '/pillars', '{"name":"n","value":1}', { 'user-agent': sent.toString('latin1') });
+    }
+    const agents = (await readRecords(bus)).map(({ userAgent }) => userAgent);
+    assert.deepEqual(agents, ['Grüße/1 – ✓', 'Grüße/1 – ✓', 'Grüße/1', 'Grüße/1']);
   });
 
   test('whose handler throws is complete, with the status its error handler gave', async () => {
@@ -245,6 +259,23 @@ describe('bodies', () => {
       assert.equal(complete?.level, level);
       if (bodies[0]) assert.deepEqual({ ...(complete?.requestObject as object) }, { name: 'n', value: 1 });
     }
+  });
+
+  test('that no schema describes are left out, and the record says so', async () => {
+    await using app = await started({ policy: policyOf('- level: RequestResponse') });
+    await post(app, '/pillars/import', '{"value":"unknown"}');
+    await fetch(new URL('/pillars/1', app.url));
+    const ends = (await readRecords(bus)).filter(({ stage }) => stage === 'ResponseComplete');
+    assert.deepEqual(
+      ends.map(({ annotations }) => ({ ...annotations })),
+      [
+        {
+          'colonnade/request-body': 'omitted: no schema',
+          'colonnade/response-body': 'omitted: no schema',
+        },
+        { 'colonnade/response-body': 'omitted: no schema' },
+      ],
+    );
   });
 
   test('never hold a secret, at any level', async () => {

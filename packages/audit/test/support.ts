@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Bus } from '@colonnade/bus';
 import {
   AUDIT_STREAM,
@@ -112,7 +113,7 @@ export async function startApp(options: TestAppOptions): Promise<TestApp> {
     watch,
     mode: options.mode,
     userOf: (request) => ({ username: String(request.headers['x-user'] ?? 'alice'), groups: ['admin'] }),
-    bodyOf: (request) => request.body as Value | undefined,
+    bodyOf: ({ body }) => (body instanceof Readable ? undefined : (body as Value | undefined)),
     outcomeOf: (request) => ({ reason: request.headers['x-reason'] as string }),
     isUnrecorded: (_, reply) => reply.statusCode === 429,
     writeError: (reply, error, request) => writeProblem(reply, error, request.id),

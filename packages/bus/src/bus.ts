@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { type BusOptions, openConnection, watchConnection } from './connect.ts';
 import { type ConsumeOptions, type ConsumerState, consume, consumerState } from './consume.ts';
 import { type BucketEntry, type PutOptions, putEntry, readEntries } from './entries.ts';
+import { createPing } from './ping.ts';
 import { type DurableMessage, publishDurable } from './publish.ts';
 import { request } from './request.ts';
 import { createAnswerKeys } from './sealed-answer.ts';
@@ -28,6 +29,8 @@ export type Bus = AsyncDisposable & {
   putEntry(subject: string, payload: Uint8Array, options?: PutOptions): Promise<boolean>;
   /** False while the connection is being made again. */
   isConnected(): boolean;
+  /** Asks the server for a sign of life; for readiness. @throws ColonnadeError `bus_unavailable`, within a second */
+  ping(): Promise<void>;
 };
 
 /** Connects. Disposing drains: what was published is flushed. @throws ColonnadeError `bus_unavailable` */
@@ -46,6 +49,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
     readEntries: (stream, afterSeq) => readEntries(connection, stream, afterSeq),
     putEntry: (subject, payload, put) => putEntry(connection, subject, payload, put),
     isConnected: watch.isConnected,
+    ping: createPing(connection),
     async [Symbol.asyncDispose]() {
       if (connection.isClosed()) return;
       if (watch.isConnected()) await connection.drain().catch(() => connection.close());

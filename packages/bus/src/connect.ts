@@ -1,5 +1,5 @@
 import { type BusUser, ColonnadeError, inboxPrefix } from '@colonnade/contracts';
-import { connect, type NatsConnection } from '@nats-io/transport-node';
+import { connect, errors, type NatsConnection } from '@nats-io/transport-node';
 import type { BusLogger } from './logger.ts';
 import { authenticateWith } from './nkey.ts';
 
@@ -13,8 +13,12 @@ export type BusOptions = {
   name: string;
   /** CA of the servers, PEM; read anew at each connection. Without it the authorities the system knows count. */
   caFile?: string | undefined;
+  /** How long each server may take to let us in. */
+  limitMs?: number;
   logger: BusLogger;
 };
+
+const LIMIT_MS = 20_000;
 
 /**
  * Opens one connection that reconnects for ever, with the user's own inbox prefix.
@@ -22,11 +26,13 @@ export type BusOptions = {
  */
 export async function openConnection(options: BusOptions): Promise<NatsConnection> {
   const servers = options.servers.split(',').map((s) => s.trim());
+  const { limitMs: timeout = LIMIT_MS } = options;
   const authenticator = authenticateWith(options.nkeySeed);
   try {
     return await connect({
       servers,
       authenticator,
+      timeout,
       name: options.name,
       inboxPrefix: inboxPrefix(options.user),
       maxReconnectAttempts: -1,
@@ -40,12 +46,19 @@ export async function openConnection(options: BusOptions): Promise<NatsConnectio
       ...tlsOf(servers, options.caFile),
     });
   } catch (thrown) {
-    throw new ColonnadeError(
-      'bus_unavailable',
-      `NATS does not accept user ${options.user} at ${options.servers}: ${thrown instanceof Error ? thrown.message : thrown}`,
-      { cause: thrown },
-    );
+    throw new ColonnadeError('bus_unavailable', whyNot(thrown, options, timeout), { cause: thrown });
   }
+}
+
+/** A server that hangs, one that refuses, and none: whoever reads it does something else about each. */
+function whyNot(thrown: unknown, { servers, user }: BusOptions, limitMs: number): string {
+  if (thrown instanceof errors.TimeoutError) return `NATS at ${servers} does not answer within ${limitMs} ms`;
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const isRefused =
+    thrown instanceof errors.AuthorizationError || thrown instanceof errors.UserAuthenticationExpiredError;
+  return isRefused
+    ? `NATS at ${servers} does not accept user ${user}: ${message}`
+    : `NATS at ${servers} cannot be reached: ${message}`;
 }
 
 /** A server that offers no TLS is refused then, so nobody between can take it away. */

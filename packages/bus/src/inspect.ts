@@ -74,12 +74,13 @@ export type Inspector = AsyncDisposable & {
 
 /** Services answer within this; who is slower is not seen. */
 const WAIT_MS = 1000;
+const CONNECT_MS = 5000;
 const READ_AT_ONCE = 64;
 const NS_PER_MS = 1e6;
 
-/** Connects as `operator`. @throws ColonnadeError `bus_unavailable` */
+/** Connects as `operator`; a person waits for it, so for a server that hangs it waits five seconds. @throws ColonnadeError `bus_unavailable` */
 export async function connectInspector(options: Omit<BusOptions, 'user'>): Promise<Inspector> {
-  const connection = await openConnection({ ...options, user: 'operator' });
+  const connection = await openConnection({ limitMs: CONNECT_MS, ...options, user: 'operator' });
   return {
     services: () => listServices(connection),
     streams: () => listStreams(connection),

@@ -9,6 +9,7 @@ import {
   HEADER_BUDGET_MS,
   HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
+  HEADER_USER,
   LIMITS,
   remainingMs,
 } from '@colonnade/contracts';
@@ -42,6 +43,7 @@ export async function request<Req extends z.ZodType, Res extends z.ZodType>(
   head.set(HEADER_TRACEPARENT, childTraceparent(call.traceparent));
   head.set(HEADER_BUDGET_MS, String(timeout));
   if (call.auditID !== undefined) head.set(HEADER_AUDIT_ID, call.auditID);
+  if (call.user !== undefined) head.set(HEADER_USER, encodeURIComponent(call.user.toWellFormed()));
   if (endpoint.sealedAnswer) head.set(HEADER_REPLY_KEY, keys.publicKey);
   const answer = await connection
     .request(endpoint.subject, payload, { timeout, headers: head })

@@ -10,6 +10,7 @@ import {
   HEADER_BUDGET_MS,
   HEADER_REPLY_KEY,
   HEADER_TRACEPARENT,
+  HEADER_USER,
   isAuditId,
   LIMITS,
   remainingMs,
@@ -163,7 +164,20 @@ function callOf(message: ServiceMsg): Call {
   const budgetMs = Number.isFinite(budget) && budget > 0 ? Math.min(budget, MAX_BUDGET_MS) : MAX_BUDGET_MS;
   const call = startCall(budgetMs, message.headers?.get(HEADER_TRACEPARENT));
   const auditID = message.headers?.get(HEADER_AUDIT_ID);
-  return isAuditId(auditID) ? { ...call, auditID } : call;
+  const user = userOf(message);
+  return {
+    ...call,
+    ...(isAuditId(auditID) ? { auditID } : {}),
+    ...(user === undefined ? {} : { user }),
+  };
+}
+
+function userOf(message: ServiceMsg): string | undefined {
+  try {
+    return decodeURIComponent(message.headers?.get(HEADER_USER) ?? '') || undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /**

@@ -26,6 +26,10 @@ import { hooksList } from './commands/hooks/list.ts';
 import { hooksRun } from './commands/hooks/run.ts';
 import { hooksTest } from './commands/hooks/test.ts';
 import { importCommand } from './commands/import.ts';
+import { inventoryDelete } from './commands/inventory/delete.ts';
+import { inventoryGet } from './commands/inventory/get.ts';
+import { inventoryList } from './commands/inventory/list.ts';
+import { inventorySend } from './commands/inventory/send.ts';
 import { keyDestroy } from './commands/key/destroy.ts';
 import { keyList } from './commands/key/list.ts';
 import { keyMinVersion } from './commands/key/min-version.ts';
@@ -128,6 +132,10 @@ export const COMMANDS: readonly Command[] = [
   hooksRun,
   hooksTest,
   importCommand,
+  inventoryDelete,
+  inventoryGet,
+  inventoryList,
+  inventorySend,
   keyList,
   keyRotate,
   keyRewrap,

@@ -3,7 +3,14 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { CHAIN_START, formatHeader, formatRecord, namesOf, nextHead } from '@colonnade/audit-log';
+import {
+  CHAIN_START,
+  formatHeader,
+  formatRecord,
+  JOURNAL_FORMAT,
+  namesOf,
+  nextHead,
+} from '@colonnade/audit-log';
 import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { bundledCli, type Cli, privateFile } from './support.ts';
 
@@ -35,8 +42,8 @@ async function writeLog(log: string): Promise<{ gz: string }> {
     [log, COUNT],
   ] as const) {
     const header = {
-      ...{ format: 'colonnade-audit-chain/1' as const, stream: 'made', seq: part.seq, stored_at_ns: '0' },
-      ...{ head: part.head, base: 0, inode: '1:1', previous: part.previous },
+      ...{ format: JOURNAL_FORMAT, stream: 'made', seq: part.seq, stored_at_ns: '0' },
+      ...{ head: part.head, inode: '1:1', previous: part.previous },
     };
     let journal = formatHeader(header);
     let text = '';
@@ -44,14 +51,9 @@ async function writeLog(log: string): Promise<{ gz: string }> {
       part.seq += 1;
       const line = eventOf(part.seq);
       text += `${line}\n`;
-      part.head = nextHead(part.head, part.seq, Buffer.from(line));
-      const at = {
-        seq: part.seq,
-        storedAtNs: BigInt(part.seq),
-        end: Buffer.byteLength(text),
-        head: part.head,
-      };
-      journal += formatRecord({ kind: 'e', ...at });
+      const record = { kind: 'e', seq: part.seq, storedAtNs: BigInt(part.seq) } as const;
+      part.head = nextHead(part.head, record, Buffer.from(line));
+      journal += formatRecord({ ...record, end: Buffer.byteLength(text), head: part.head });
     }
     await writeFile(file, text);
     await writeFile(names.journalOf(file), journal);
@@ -165,6 +167,32 @@ describe('colonnade audit, over rotated and compressed files', () => {
     const last = await cli.pipe(['audit', 'tail', '--log', cut, '--lines', '2', '--once', '--json']);
     assert.equal(last.code, 0, last.stderr);
     assert.deepEqual(last.stdout.match(/"e\d+"/gu), ['"e29"', '"e30"']);
+  });
+
+  test('what no journal vouches for is neither shown nor sent, and that is said', async () => {
+    const forged = path.join(cli.dir, 'forged', 'audit.log');
+    await writeLog(forged);
+    await writeFile(namesOf(forged).rotatedAt('2020-01-01T00-00-00.000'), `${eventOf(31)}\n`);
+    const found = await cli.pipe(['audit', 'find', '--log', forged, '--json']);
+    assert.deepEqual([found.code, found.stdout.trimEnd().split('\n').length], [8, COUNT]);
+    assert.match(found.stderr, /audit-2020-01-01T00-00-00\.000\.log has no journal/u);
+    const sent = await replay([], {}, forged);
+    assert.deepEqual([sent.code, webhook.ids().length], [8, COUNT]);
+    const verified = await cli.pipe(['audit', 'verify', '--log', forged, '--offline', '--json']);
+    assert.equal(verified.code, 8);
+    assert.equal((JSON.parse(verified.stdout) as { fault: { what: string } }).fault.what, 'file_unvouched');
+  });
+
+  test('a log that is a folder is named, and nothing is taken for whole', async () => {
+    const folder = path.join(cli.dir, 'folder', 'audit.log');
+    await writeLog(folder);
+    await rm(folder);
+    await mkdir(folder);
+    const verified = await cli.pipe(['audit', 'verify', '--log', folder, '--offline']);
+    assert.equal(verified.code, 8, verified.stderr);
+    assert.match(verified.stdout, /file_unreadable in audit\.log/u);
+    const found = await cli.pipe(['audit', 'find', '--log', folder]);
+    assert.deepEqual([found.code, found.stderr.includes(folder)], [3, true], found.stderr);
   });
 
   test('find takes a subresource with its resource, as a policy names it', async () => {

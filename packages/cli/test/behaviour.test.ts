@@ -80,6 +80,25 @@ describe('what every command promises', () => {
     }
   });
 
+  test('what is missing is named as it was given, and help says what is required', async () => {
+    const target = ['--root', '--to-minion', 'web-1'];
+    const moved = await cli.pipe(['pillar', 'move', 'there', ...target]);
+    assert.match(moved.stderr, /--to-minion needs --to-master/u);
+    const nowhere = await cli.pipe(['pillar', 'move', 'there', '--root']);
+    assert.match(nowhere.stderr, /--to-root, --to-collection ID, or --to-minion ID with --to-master ID/u);
+    const gone = await cli.pipe(['history', 'gone', '--root']);
+    assert.match(gone.stderr, /one that was deleted is named by its pid/u);
+    for (const command of [['diff'], ['pillar', 'restore']]) {
+      const { stdout } = await cli.pipe([...command, '--help']);
+      assert.match(stdout, /\(required\)/u, command.join(' '));
+    }
+    const list = await privateFile(cli.dir, 'list.yaml', '[1]\n');
+    const sent = await cli.pipe(['inventory', 'send', 'salt', 'web-1', '--file', list]);
+    assert.equal(sent.code, 2, sent.stderr);
+    const needs = await cli.pipe(['status'], { env: { COLONNADE_NATS_URL: '' } });
+    assert.match(needs.stderr, /\.colonnade\/data\/cli\.env/u);
+  });
+
   test('with --json an error is the problem document of the API', async () => {
     const { stdout, stderr } = await cli.pipe(['pillar', 'get', 'nobody', '--json']);
     assert.equal(stdout, '');

@@ -14,6 +14,7 @@ describe('commands on the estate', () => {
     const issuer = { OIDC_ISSUER: 'http://127.0.0.1:9', OIDC_AUDIENCE: 'colonnade', OIDC_ROLES_FILE: roles };
     const stack = owned.use(await stackForTests({ env: { ...issuer, KMS_KEY_PREPUBLISH_S: '0' } }));
     cli = owned.use(await bundledCli(environmentOf(stack)));
+    await privateFile(cli.dir, 'inventory.yaml', '{os: {name: Debian}}\n');
     await privateFile(cli.dir, 'rule.yaml', '{field: os.name, op: eq, value: Debian}\n');
   });
   after(() => owned.disposeAsync());

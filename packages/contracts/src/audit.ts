@@ -27,7 +27,9 @@ export const AUDIT_API_GROUP = 'colonnade';
 export const AUDIT_API_VERSION = 'v1';
 /** Set to `true` on a record whose bodies were left out because it was too large, as Kubernetes does. */
 export const AUDIT_TRUNCATED = 'audit.k8s.io/truncated';
-/** Set to `true` on reveals, key operations, merges and gaps: no policy of a backend leaves them out. */
+/** On a record of the bus: the user on whose behalf the service that asked did so, as that service says. */
+export const AUDIT_ON_BEHALF_OF = 'colonnade/on-behalf-of';
+/** Set to `true` on what is recorded whatever a policy says (README of packages/audit, "The floor"), and on gaps. */
 export const AUDIT_FLOOR = 'colonnade/floor';
 
 export const zObjectRef = z.strictObject({

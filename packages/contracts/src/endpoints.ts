@@ -76,6 +76,8 @@ export function batchOf<S extends z.ZodType>(item: S) {
 export const HEADER_TRACEPARENT = 'traceparent';
 /** The Audit-ID of the request a call is made for. */
 export const HEADER_AUDIT_ID = 'Audit-ID';
+/** The user a call is made for, percent-encoded. */
+export const HEADER_USER = 'Colonnade-User';
 export const HEADER_BUDGET_MS = 'Colonnade-Budget-Ms';
 /** Of an endpoint whose answers are sealed: the public key of the one who asks, and in the answer that of the server. */
 export const HEADER_REPLY_KEY = 'Colonnade-Reply-Key';

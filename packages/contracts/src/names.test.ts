@@ -7,6 +7,7 @@ import {
   zEnvName,
   zMasterId,
   zMinionId,
+  zNewTemplateId,
   zPillarName,
   zUserSub,
 } from './names.ts';
@@ -44,6 +45,12 @@ table(
 table('a user sub', zUserSub, ['alice', 'auth0|123', 'a@b.example'], SMUGGLED);
 table('an environment', zEnvName, ['base', 'prod-1'], SMUGGLED);
 table('a minion id', zMinionId, ['web-1.example', 'минион'], [...SMUGGLED, 'a/b', 'a\\b', '../x', '.', '..']);
+table(
+  'a new template id',
+  zNewTemplateId,
+  ['deploy', 'шаблон'],
+  [...SMUGGLED, 'a/b', 'a\\b', '../x', '.', '..'],
+);
 table(
   'a master id',
   zMasterId,

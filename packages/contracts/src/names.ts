@@ -29,6 +29,10 @@ export const zCollectionId = identifier('collection id').refine(
   'collection id is "." or "..", which no URL can carry',
 );
 export const zTemplateId = identifier('task template id');
+/** Of a template that is made: part of URLs, as a minion's id is. What is sealed under older ones still opens. */
+export const zNewTemplateId = zTemplateId
+  .refine((s) => !/[/\\]/u.test(s), 'task template id holds a slash')
+  .refine((s) => s !== '.' && s !== '..', 'task template id is "." or "..", which no URL can carry');
 export const zTaskId = identifier('task id');
 /** A plain environment such as `base` or `prod`. */
 export const zEnvName = identifier('environment name');

@@ -7,6 +7,8 @@ export type Call = {
   deadlineMs: number;
   /** Audit-ID of the HTTP request that the call is made for: what is recorded on its way bears the same. Chosen by a client. */
   auditID?: string;
+  /** Name of the user that the call is made for, as the one who asks says it: for records, never to decide anything by. */
+  user?: string;
 };
 
 const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/u;
@@ -14,6 +16,11 @@ const TRACEPARENT = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/u;
 /** Starts a call here: a new trace, `budgetMs` milliseconds from now. */
 export function startCall(budgetMs: number, traceparent?: string): Call {
   return { traceparent: childTraceparent(traceparent), deadlineMs: performance.now() + budgetMs };
+}
+
+/** A call with a time of its own, in the same trace, for the same user and request. */
+export function restartCall(budgetMs: number, call: Call): Call {
+  return { ...call, ...startCall(budgetMs, call.traceparent) };
 }
 
 /** Milliseconds left of a call, never below 0. */

@@ -6,6 +6,7 @@ import { createApiClient } from '@colonnade/api-client';
 import { ColonnadeError, encodeTree, zExplanation } from '@colonnade/contracts';
 import { canonicalText } from '@colonnade/value';
 import { connectBridge } from './bridge-client.ts';
+import { writeCliEnv } from './cli-env.ts';
 import { demonstrate, renderDemonstration } from './demo.ts';
 import { keepRunning } from './keep-running.ts';
 import { lockFolder } from './lock-folder.ts';
@@ -39,7 +40,7 @@ async function main(args: readonly string[]): Promise<void> {
   });
   starting[Symbol.dispose]();
   if (options.once) return;
-  (options.json ? process.stderr : process.stdout).write(doors(stack));
+  (options.json ? process.stderr : process.stdout).write(doors(stack, await writeCliEnv(stack)));
   const stopped = new AbortController();
   for (const [name, server] of partsOf(stack)) void keepRunning(name, server, report, stopped.signal);
   await stopSignal();
@@ -79,7 +80,7 @@ async function show(stack: Stack, options: StartOptions, report: (text: string) 
   process.stdout.write(`${canonicalText(document)}\n`);
 }
 
-function doors(stack: Stack): string {
+function doors(stack: Stack, cliEnv: string): string {
   const rows = [
     ['pillar-api', stack.api.url],
     ['crypto-kms (JWKS)', `${stack.kms.url}/.well-known/jwks.json`],
@@ -94,7 +95,8 @@ function doors(stack: Stack): string {
     ['admin token', stack.secrets.adminToken],
   ];
   const example = `curl -H "Authorization: Bearer ${stack.secrets.adminToken}" ${stack.api.url}/masters`;
-  return `${rows.map(([name, value]) => `  ${String(name).padEnd(26)} ${value}`).join('\n')}\n\nTry: ${example}\nCtrl-C stops everything.\n`;
+  const terminal = `. ${path.relative('', cliEnv)}; npx . status`;
+  return `${rows.map(([name, value]) => `  ${String(name).padEnd(26)} ${value}`).join('\n')}\n\nTry: ${example}\nFrom another terminal, here: ${terminal}\nCtrl-C stops everything.\n`;
 }
 
 function partsOf({

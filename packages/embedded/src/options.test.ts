@@ -35,5 +35,7 @@ describe('the options of npm start', () => {
     const options = ['--once', '--data', '--mergers', '--port', '--json', '--help'];
     for (const name of [...options, '--audit-policy', '--audit-webhook'])
       assert.ok(usage.includes(name), name);
+    assert.match(usage, /Policy.*read again\s+when it changes/u);
+    assert.match(usage, /webhook that.*read again after a\s+delivery failed/u);
   });
 });

@@ -21,8 +21,10 @@ export const usage = `npm start [-- OPTIONS]: Colonnade on this host, with a sam
   --data DIR            keep everything in DIR (default: .colonnade/data; with --once a temporary folder)
   --mergers N           processes that answer the masters, 1 to 16 (default: 1)
   --port N              HTTP port of pillar-api on 127.0.0.1 (default: any free one)
-  --audit-policy FILE   what goes on record (audit.k8s.io/v1 Policy; default: metadata of everything)
-  --audit-webhook FILE  kubeconfig file of a webhook that gets the records beside the audit log
+  --audit-policy FILE   what goes on record (audit.k8s.io/v1 Policy; default: metadata of everything); read again
+                        when it changes
+  --audit-webhook FILE  kubeconfig file of a webhook that gets the records beside the audit log; read again after a
+                        delivery failed
   --json                print the result as one JSON document, everything else to stderr (npm start --silent -- --json)
   -h, --help            this text
 

@@ -25,6 +25,16 @@ export type ScopeHistory = {
   marks: readonly VersionMark[] | undefined;
 };
 
+/** A part of a scope's pillars as they were and as they are, of one moment. */
+export type ScopePage = {
+  clock: Clock;
+  historyFloor: HistoryFloor;
+  /** By pid and tick; of each pillar its first version, the last one up to the clock asked for, and the newest. */
+  marks: readonly VersionMark[];
+  /** The last pid looked at, when there may be more. */
+  next: string | undefined;
+};
+
 /** What a retention keeps of each pillar; the version it is now is always kept. */
 export type Retention = {
   /** Newest versions, the one it is now among them; undefined: all. */
@@ -43,6 +53,16 @@ export interface HistoryStore {
     pillarenv: string,
     options: { pids: readonly string[] | undefined; limit: number },
   ): Promise<ScopeHistory>;
+  /** As readScopeHistory, for a scope of any size: at most `limit` pillars, those after a pid in their order. */
+  readScopePage(
+    pillarenv: string,
+    options: { pids: readonly string[] | undefined; at: number; after: string | undefined; limit: number },
+  ): Promise<ScopePage>;
+  /** The first tick that changed a pillar of readScopeHistory after a time (epoch ms). */
+  findScopeChange(
+    pillarenv: string,
+    options: { pids: readonly string[] | undefined; afterMs: number },
+  ): Promise<{ clock: Clock; tick: number | undefined }>;
   /**
    * Removes what the retention does not keep, of pillars after a pid in their order, a small batch at a time; the oldest
    * first, so that what is left of a history has no gaps. It is no change of the estate, and makes no tick.

@@ -39,3 +39,21 @@ test('readiness follows its checks and names the one that fails; liveness does n
   assert.equal((await get('/absent')).status, 404);
   assert.equal((await get('/healthz', 'POST')).status, 405);
 });
+
+test('a check that hangs ends readiness, is begun once, and counts again when it answers', async () => {
+  const health = createHealth();
+  let begun = 0;
+  let answer = Promise.withResolvers<void>();
+  health.addCheck('redis', () => {
+    begun += 1;
+    return answer.promise;
+  });
+  const [one, other] = await Promise.all([health.ready(), health.ready()]);
+  assert.deepEqual([one.ok, other.ok, begun], [false, false, 1]);
+  assert.match(one.checks[0]?.reason ?? '', /^no answer within/u);
+  answer.resolve();
+  assert.equal((await health.ready()).ok, true);
+  answer = Promise.withResolvers<void>();
+  answer.resolve();
+  assert.equal((await health.ready()).ok, true);
+});

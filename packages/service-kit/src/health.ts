@@ -6,7 +6,10 @@ export type Readiness = { ok: boolean; checks: readonly CheckResult[] };
  * bring back a store or a bus.
  */
 export type Health = {
-  /** A check throws, or rejects, with a reason that is safe to show. */
+  /**
+   * A check throws, or rejects, with a reason that is safe to show. It asks the thing itself, not what was believed of it last.
+   * One that still runs is not begun again: whoever asks meanwhile shares its result.
+   */
   addCheck(name: string, check: () => Promise<void> | void): void;
   ready(): Promise<Readiness>;
   /** From now on not ready: the process is leaving. */
@@ -16,10 +19,10 @@ export type Health = {
 const CHECK_TIMEOUT_MS = 2000;
 
 export function createHealth(): Health {
-  const checks = new Map<string, () => Promise<void> | void>();
+  const checks = new Map<string, () => Promise<void>>();
   let draining = false;
   return {
-    addCheck: (name, check) => void checks.set(name, check),
+    addCheck: (name, check) => void checks.set(name, shared(check)),
     setDraining: () => {
       draining = true;
     },
@@ -31,13 +34,25 @@ export function createHealth(): Health {
   };
 }
 
-async function runCheck(name: string, check: () => Promise<void> | void): Promise<CheckResult> {
+function shared(check: () => Promise<void> | void): () => Promise<void> {
+  let underWay: Promise<void> | undefined;
+  return () => {
+    underWay ??= Promise.resolve()
+      .then(check)
+      .finally(() => {
+        underWay = undefined;
+      });
+    return underWay;
+  };
+}
+
+async function runCheck(name: string, check: () => Promise<void>): Promise<CheckResult> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)), CHECK_TIMEOUT_MS);
   });
   try {
-    await Promise.race([Promise.resolve().then(check), late]);
+    await Promise.race([check(), late]);
     return { name, ok: true };
   } catch (thrown) {
     return { name, ok: false, reason: thrown instanceof Error ? thrown.message : 'failed' };

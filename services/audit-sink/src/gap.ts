@@ -18,10 +18,13 @@ export const GAP_REASONS = {
     'stream_went_back',
     /** The file lost its end: it was cut from outside, or a power cut took what was not synced. */
     'file_shrank',
+    /** The file was deleted, or was not there when the sink started. */
+    'file_gone',
   ],
 } as const satisfies Record<AuditBackend, readonly string[]>;
 
-type GapReason = (typeof GAP_REASONS)[AuditBackend][number];
+/** `removed_by_rotation` is no loss: rotated files went as they were asked to. */
+type GapReason = (typeof GAP_REASONS)[AuditBackend][number] | 'removed_by_rotation';
 
 /**
  * Stream sequences that a backend does not have, both ends included, and how many records they are: where nobody could look, each counts

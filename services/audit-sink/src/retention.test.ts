@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runsOf } from './gap-recorder.ts';
-import { backlogRatio, skipTarget } from './retention.ts';
+import { backlogRatio, nextSkip, skipTarget } from './retention.ts';
 
 const state = (waiting: number, firstSeq: number, lastSeq: number, bytes: number) => ({
   ackedSeq: 0,
@@ -25,6 +25,19 @@ test('and in bytes, where the webhook alone holds them', () => {
 test('it skips to half of the limit, or to half of what waits', () => {
   assert.equal(skipTarget(state(150, 1, 1000, 0), limits), 950);
   assert.equal(skipTarget(state(40, 1, 1000, 0), limits), 980);
+});
+
+test('gap records, and what another replica holds, do not push the limit on', () => {
+  // What was skipped stays unacknowledged, and each gap record is one more in the stream.
+  const targets: number[] = [];
+  for (let second = 0; second < 100; second += 1) {
+    const target = nextSkip(targets.at(-1) ?? 0, state(150 + second, 1, 1000 + second, 0), limits);
+    if (target !== undefined) targets.push(target);
+  }
+  assert.deepEqual(targets.slice(0, 3), [950, 960, 970]);
+  assert.equal(targets.length, 10);
+  // A stream that was made anew begins with small numbers.
+  assert.equal(nextSkip(950, state(150, 1, 200, 0), limits), 150);
 });
 
 test('a gap record is about sequences without a hole', () => {

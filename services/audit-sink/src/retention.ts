@@ -13,6 +13,9 @@ export type BacklogLimits = {
 const EVERY_MS = 1000;
 const ALERT_AT = 0.7;
 const CALM_AT = 0.6;
+/** So much of what may wait has to come anew before it is skipped again. */
+const SKIP_STEP = 0.1;
+const SKIP_STEP_MIN = 10;
 /** The stream is refused new records when it is full; before that this replica says that it is not ready. */
 const NOT_READY_AT = 0.95;
 
@@ -31,6 +34,7 @@ export function watchBacklog(
 ): BacklogWatch {
   const alarmed = new Set<string>();
   let fill = 0;
+  let skipped = 0;
   const report = (name: string, waiting: number, ratio: number) => {
     events.lag(name, waiting, ratio);
     if (ratio >= ALERT_AT && !alarmed.has(name)) {
@@ -48,7 +52,10 @@ export function watchBacklog(
     const ratio = backlogRatio(webhook, file.waiting, limits);
     report('webhook', webhook.waiting, ratio);
     backends.webhook.acknowledged(webhook.ackedSeq);
-    if (ratio >= 1) backends.webhook.skipTo(skipTarget(webhook, limits));
+    const target = ratio >= 1 ? nextSkip(skipped, webhook, limits) : undefined;
+    if (target === undefined) return;
+    skipped = target;
+    backends.webhook.skipTo(target);
   };
   let looking = false;
   const timer = setInterval(() => {
@@ -83,6 +90,19 @@ export function backlogRatio(webhook: ConsumerState, fileWaiting: number, limits
   const alone = Math.max(0, webhook.waiting - fileWaiting);
   const byBytes = (fillOf(webhook) * Math.min(1, alone / held)) / limits.maxShare;
   return Math.max(byEvents, byBytes);
+}
+
+/**
+ * Up to where the webhook is given up now; undefined while what was given up last is not far behind. Each skip puts a gap record into
+ * the stream, and another replica may hold what is skipped: without a step between them each record would call for the next one.
+ * @param skipped up to where it was given up last; 0: never
+ */
+export function nextSkip(skipped: number, webhook: ConsumerState, limits: BacklogLimits): number | undefined {
+  const target = skipTarget(webhook, limits);
+  const step = Math.max(SKIP_STEP_MIN, Math.ceil(Math.min(webhook.waiting, limits.maxEvents) * SKIP_STEP));
+  // Below it the stream was made anew, and numbers anew.
+  const near = target < skipped + step && webhook.stream.lastSeq >= skipped;
+  return skipped > 0 && near ? undefined : target;
 }
 
 /** Up to where the webhook is given up: half of what waits, or what is over half the limit, whichever is more. */

@@ -74,9 +74,7 @@ export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDe
       ingest?.reload();
     }),
   );
-  health.addCheck('nats', () => {
-    if (!bus.isConnected()) throw new Error('the bus is not connected');
-  });
+  health.addCheck('nats', () => bus.ping());
   for (const name of union.names) health.addCheck(name, () => union.check(name));
   health.addCheck('stream', () => backlog.check());
   started.defer(() => health.setDraining());

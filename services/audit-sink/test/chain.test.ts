@@ -5,14 +5,16 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import {
   findEvents,
+  formatHeader,
   formatRecord,
   nextHead,
+  parseHeader,
   parseRecord,
   type Verification,
   verifyLog,
 } from '@colonnade/audit-log';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { type PreparedSink, prepareSink, publishMany, readIds } from './support.ts';
+import { eventOf, type PreparedSink, prepareSink, publishMany, readIds } from './support.ts';
 
 describe('the hash chain', () => {
   let sink: PreparedSink;
@@ -44,7 +46,10 @@ describe('the hash chain', () => {
 
   test('an untouched log is whole, and agrees with an anchor for each time it was closed', async () => {
     const result = await verifyLog(sink.logPath, anchors);
-    assert.deepEqual(result, { lines: 100, anchors: 2, withoutLog: [], fault: undefined });
+    const { begins, ends, ...rest } = result;
+    assert.deepEqual(rest, { lines: 100, anchors: 2, olderAnchors: 0, withoutLog: [], fault: undefined });
+    assert.deepEqual([begins?.seq, ends?.seq], [0, 100]);
+    assert.ok(Date.parse(ends?.time ?? '') > Date.now() - 600_000);
   });
 
   test('a line that was changed is named', async () => {
@@ -77,6 +82,44 @@ describe('the hash chain', () => {
     });
     assert.equal(fault?.what, 'anchor_differs');
     assert.equal(fault?.seq, 50);
+  });
+
+  test('a line that was put at the end or before the first one is named, and shown by no search', async () => {
+    const forged = JSON.stringify(eventOf('forged'));
+    for (const [add, line] of [
+      [(log: string[]) => log.push(forged), 101],
+      [(log: string[]) => log.unshift(forged), 1],
+    ] as const) {
+      const dir = path.join(sink.dir, `tampered-${Math.random()}`);
+      await cp(path.dirname(sink.logPath), dir, { recursive: true });
+      const log = path.join(dir, 'audit.log');
+      const lines = await readLinesOf(log);
+      add(lines);
+      await writeFile(log, lines.map((l) => `${l}\n`).join(''));
+      const { fault } = await verifyLog(log, anchors);
+      assert.equal(fault?.line, line);
+      assert.equal(fault?.what, line === 1 ? 'line_changed' : 'line_added');
+      const found = await Array.fromAsync(findEvents(log, {}));
+      assert.equal(found.length, 100);
+      assert.ok(!found.some(({ event }) => event.auditID === 'forged'));
+    }
+  });
+
+  test('bytes are compared, not what they decode to', async () => {
+    const dir = path.join(sink.dir, 'bytes');
+    await cp(path.dirname(sink.logPath), dir, { recursive: true });
+    const [log, journal] = ['audit.log', 'audit.log.chain'].map((name) => path.join(dir, name));
+    assert.ok(log !== undefined && journal !== undefined);
+    const [lines, records] = [await readLinesOf(log), await readLinesOf(journal)];
+    lines[41] = (lines[41] ?? '').replace('alice', 'a\uFFFDe');
+    rebuild(lines, records);
+    await writeFile(journal, records.map((l) => `${l}\n`).join(''));
+    const bytes = Buffer.from(lines.map((l) => `${l}\n`).join(''));
+    await writeFile(log, bytes);
+    assert.equal((await verifyLog(log, [])).fault, undefined);
+    const at = bytes.indexOf(Buffer.from('\uFFFD'));
+    await writeFile(log, Buffer.concat([bytes.subarray(0, at), Buffer.from([0xff]), bytes.subarray(at + 3)]));
+    assert.equal((await verifyLog(log, [])).fault?.what, 'line_changed');
   });
 
   test('a journal that is no journal any more is named', async () => {
@@ -150,14 +193,55 @@ describe('the hash chain over several files', () => {
     return (await verifyLog(path.join(dir, 'audit.log'), anchors)).fault;
   };
 
-  test('the oldest file may go, alone or with its journal, as rotation removes it', async () => {
+  test('the oldest file may go only by the sink, which puts that on record', async () => {
     assert.equal(await without(async () => {}), undefined);
     const [one, both] = [[''], ['', '.chain']].map((ends) =>
       without(async (dir, [oldest]) => {
         for (const end of ends) await rm(path.join(dir, `${oldest}${end}`));
       }),
     );
-    assert.deepEqual([await one, await both], [undefined, undefined]);
+    assert.deepEqual([(await one)?.what, (await both)?.what], ['file_missing', 'beginning_missing']);
+  });
+
+  test('a prefix that is cut off one file, with journal and header, is missed', async () => {
+    const fault = await without(async (dir, rotated) => {
+      for (const name of rotated.slice(0, 2)) {
+        await rm(path.join(dir, name));
+        await rm(path.join(dir, `${name}.chain`));
+      }
+      const log = path.join(dir, rotated[2] ?? 'audit.log');
+      const lines = (await readFile(log, 'utf8')).split('\n');
+      const [header = '', ...records] = (await readFile(`${log}.chain`, 'utf8')).trimEnd().split('\n');
+      const cut = parseRecord(records[9] ?? '');
+      assert.ok(cut !== undefined);
+      const { seq, head, end } = cut;
+      const begun = { ...parseHeader(header), seq, head, stored_at_ns: String(cut.storedAtNs), previous: '' };
+      const rest = records.slice(10).map((text) => {
+        const record = parseRecord(text);
+        assert.ok(record !== undefined);
+        return formatRecord({ ...record, end: record.end - end });
+      });
+      await writeFile(log, lines.slice(10).join('\n'));
+      await writeFile(`${log}.chain`, [formatHeader(begun), ...rest].join(''));
+    });
+    assert.equal(fault?.what, 'beginning_missing');
+  });
+
+  test('a file without a journal is named, and shown by no search', async () => {
+    const forged = `${JSON.stringify({ ...eventOf('forged') })}\n`;
+    const fault = await without(async (dir) => {
+      await writeFile(path.join(dir, 'audit-2020-01-01T00-00-00.000.log'), forged);
+      const skipped: unknown[] = [];
+      const log = path.join(dir, 'audit.log');
+      const found = await Array.fromAsync(
+        findEvents(log, { auditID: 'forged' }, { onSkipped: (one) => skipped.push(one) }),
+      );
+      assert.deepEqual(found, []);
+      assert.deepEqual(skipped, [{ file: 'audit-2020-01-01T00-00-00.000.log', lines: undefined }]);
+    });
+    assert.deepEqual([fault?.what, fault?.file], ['file_unvouched', 'audit-2020-01-01T00-00-00.000.log']);
+    const bare = await without((dir) => rm(path.join(dir, 'audit.log.chain')));
+    assert.equal(bare?.what, 'file_unvouched');
   });
 
   test('the newest files may not, though nothing of them is left', async () => {
@@ -221,13 +305,30 @@ describe('the hash chain over several files', () => {
   });
 
   test('a range of sequences is found by the journal, over the files', async () => {
-    const found = await Array.fromAsync(findEvents(sink.logPath, {}, { from: 390, to: 811 }));
+    const found = await Array.fromAsync(findEvents(sink.logPath, {}, { range: { from: 390, to: 811 } }));
     assert.equal(found.length, 422);
     const ids = await readIds(sink.logPath);
     assert.deepEqual(
       found.map(({ event }) => event.auditID),
       ids.slice(389, 811),
     );
+  });
+
+  test('the live log deleted while the sink writes is a fault, and the next file says what was in it', async () => {
+    await using running = await sink.start({ AUDIT_LOG_MAXSIZE: '1' });
+    await rm(sink.logPath);
+    await publishMany(sink.publisher, 'later', 1);
+    const lines = await waitFor('the record of what was in it', async () => {
+      const text = await readFile(sink.logPath, 'utf8').catch(() => '');
+      return text.includes('later-0') ? text.trimEnd().split('\n') : undefined;
+    });
+    const gap = JSON.parse(lines[0] ?? '');
+    assert.equal(gap.responseStatus.reason, 'file_gone');
+    assert.equal(gap.annotations['colonnade/gap-to'], '1200');
+    const { fault, withoutLog } = await verifyLog(sink.logPath, await sink.anchors());
+    assert.deepEqual([fault?.what, withoutLog.length], ['file_missing', 1]);
+    const metrics = await (await fetch(`${running.url}/metrics`)).text();
+    assert.match(metrics, /audit_sink_gaps_total\{backend="file",reason="file_gone"[^}]*\} 1/u);
   });
 });
 
@@ -239,7 +340,7 @@ function rebuild(log: readonly string[], journal: string[], seqOf = (seq: number
     const record = parseRecord(journal[i + 1] ?? '');
     assert.ok(record !== undefined);
     const seq = seqOf(record.seq);
-    head = nextHead(head, seq, Buffer.from(line));
+    head = nextHead(head, { ...record, seq }, Buffer.from(line));
     end += Buffer.byteLength(line) + 1;
     journal[i + 1] = formatRecord({ ...record, seq, head, end }).trimEnd();
   }

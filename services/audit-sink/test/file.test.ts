@@ -87,7 +87,7 @@ describe('the file', () => {
     const ids = await readIds(log, [moved, second]);
     assert.deepEqual(ids.filter((id) => !id.startsWith('gap-')).sort(), [...wanted].sort());
     const verified = await verifyLog(log, await sink.anchors());
-    assert.equal(verified.fault, undefined);
+    assert.equal(verified.fault?.what, 'file_missing');
     assert.equal(verified.withoutLog.length, 2);
   });
 
@@ -128,6 +128,12 @@ describe('the file', () => {
     );
     const journals = async () => (await readdir(dir)).filter((n) => n.endsWith('.chain')).length;
     await waitFor('their journals and the one in use', async () => (await journals()) === 4);
+    // What was removed is on record, so that the log is whole without it.
+    const kept = await verifyLog(log, await sink.anchors());
+    assert.equal(kept.fault, undefined);
+    assert.ok((kept.begins?.seq ?? 0) > 0);
+    const removals = (await readLines(log)).filter((line) => line.includes('removed_by_rotation'));
+    assert.equal(removals.length, 1);
   });
 
   test('a full disk stops acknowledging and fails readiness; it goes on by itself', {

@@ -61,13 +61,15 @@ describe('the ingest endpoint', () => {
     const { promise, resolve, reject } = Promise.withResolvers<{
       status: number;
       code: string | undefined;
+      body: string;
     }>();
     const request = https.request(url, { method, ca, agent: false, headers: all, ...tls }, (response) => {
       const parts: Buffer[] = [];
       response.on('data', (part: Buffer) => parts.push(part));
       response.on('end', () => {
-        const { code } = JSON.parse(Buffer.concat(parts).toString()) as { code?: string };
-        resolve({ status: response.statusCode ?? 0, code });
+        const text = Buffer.concat(parts).toString();
+        const { code } = JSON.parse(text) as { code?: string };
+        resolve({ status: response.statusCode ?? 0, code, body: text });
       });
     });
     request.on('error', reject);
@@ -140,7 +142,9 @@ describe('the ingest endpoint', () => {
   test('an item that is no event is kept as a dead letter; the others are stored', async () => {
     const before = (await sink.deadLetters()).length;
     const { stage: _stage, ...staged } = eventOf('no-stage');
-    assert.equal((await send(listOf(eventOf('good-1'), staged, eventOf('good-2')))).status, 200);
+    const answer = await send(listOf(eventOf('good-1'), staged, eventOf('good-2')));
+    assert.equal(answer.status, 200);
+    assert.deepEqual(JSON.parse(answer.body), { stored: 2, dead: 1 });
     await inFile('good-2');
     const letters = (await sink.deadLetters()).slice(before);
     assert.deepEqual(

@@ -30,11 +30,11 @@ describe('while records flow', () => {
     for (const { stamp, log, gz, journal } of await names.list()) {
       if (journal === undefined || log !== undefined || gz !== undefined) continue;
       const [header = '', ...records] = (await readFile(journal, 'utf8')).trimEnd().split('\n');
-      const { inode, base } = parseHeader(header);
+      const { inode } = parseHeader(header);
       const what = taken.get(inode);
       if (what === undefined) continue;
       const bytes = typeof what === 'string' ? await readFile(what) : what;
-      const end = parseRecord(records.at(-1) ?? '')?.end ?? base;
+      const end = parseRecord(records.at(-1) ?? '')?.end ?? 0;
       await writeFile(names.rotatedAt(stamp), bytes.subarray(0, end));
     }
   };

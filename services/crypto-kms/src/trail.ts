@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type AuditOutcome, type Auditor, type AuditSpan, pillarRef as pillarRefOf } from '@colonnade/audit';
 import {
+  AUDIT_ON_BEHALF_OF,
   type BusUser,
   type Call,
   type ColonnadeError,
@@ -41,12 +42,15 @@ export function createTrail(auditor: Auditor, queue: RecordQueue): Trail {
         // One id finds the request over HTTP and what was done for it here.
         ...(call.auditID === undefined ? {} : { auditID: call.auditID }),
         ...(objectRef === undefined ? {} : { objectRef }),
+        ...(call.user === undefined || call.user === user.username
+          ? {}
+          : { annotations: { [AUDIT_ON_BEHALF_OF]: call.user } }),
       }),
     later(span, outcome, call) {
       const store = async () => {
         // Whoever asked need not wait while the record is made.
         await nextTurn();
-        await span.completeInTheEnd(outcome);
+        await span.completeUntilStored(outcome);
       };
       return queue.add(store, call);
     },

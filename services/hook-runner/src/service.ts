@@ -61,9 +61,7 @@ export async function createHookRunner(
     await leading;
     clearTimeout(late);
   });
-  health.addCheck('nats', () => {
-    if (!bus.isConnected()) throw new Error('the bus is not connected');
-  });
+  health.addCheck('nats', () => bus.ping());
   started.defer(() => health.setDraining());
   const running = started.move();
   return {

@@ -119,7 +119,7 @@ async function checkValues(
     checkOpenValue(value);
     instance[name] = value;
   }
-  const faults = await deps.schemas.faultsOf(template.schema, instance);
+  const faults = await deps.schemas.faultsOf(principal.rateKey, template.schema, instance);
   if (faults.length === 0) return;
   const secrets = new Set(values.filter((one) => one.is_secret === true).map(({ name }) => name));
   const told = faults.map(({ path, message }) => tell(path, message, secrets));

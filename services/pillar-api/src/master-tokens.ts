@@ -1,4 +1,4 @@
-import { type Call, startCall, type zMasterToken } from '@colonnade/contracts';
+import { type Call, restartCall, type zMasterToken } from '@colonnade/contracts';
 import type { z } from 'zod';
 import type { Principal } from './auth/authenticate.ts';
 import type { Kms } from './kms.ts';
@@ -37,7 +37,7 @@ export async function revokeQuietly<T>(
     return await written;
   } catch (thrown) {
     // Nobody has seen the token, and no record lists it: left over, it is good for nothing.
-    await revokeToken(kms, principal, jti, startCall(CLEANUP_BUDGET_MS, call.traceparent)).catch(() => {});
+    await revokeToken(kms, principal, jti, restartCall(CLEANUP_BUDGET_MS, call)).catch(() => {});
     throw thrown;
   }
 }

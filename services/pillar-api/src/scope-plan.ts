@@ -20,7 +20,12 @@ export type ScopePlan = {
  */
 export function tickAt(
   at: { tick: number } | { timeMs: number },
-  history: { marks: readonly VersionMark[]; now: number; nowMs: number; floor: HistoryFloor },
+  history: {
+    marks: readonly Pick<VersionMark, 'tick' | 'updatedAtMs'>[];
+    now: number;
+    nowMs: number;
+    floor: HistoryFloor;
+  },
 ): number {
   const { marks, now, nowMs, floor } = history;
   const isTick = 'tick' in at;

@@ -141,9 +141,7 @@ function serveBus(bus: Bus, routes: readonly Route[], events: Events) {
 
 function addChecks(health: Health, store: EstateStore, bus: Bus, outboxMaxAgeMs: number): void {
   health.addCheck('store', () => store.ping());
-  health.addCheck('nats', () => {
-    if (!bus.isConnected()) throw new Error('not connected');
-  });
+  health.addCheck('nats', () => bus.ping());
   health.addCheck('outbox', async () => {
     const [oldest] = await store.readOutbox(1);
     const ageMs = oldest === undefined ? 0 : Date.now() - oldest.timeMs;

@@ -35,6 +35,18 @@ test('the table of packages/audit has every one of them, and nothing else', asyn
   assert.deepEqual(lines.toSorted(), tableOf().toSorted(), `the table should be:\n${tableOf().join('\n')}`);
 });
 
+/** What changes something, or asks with a body, and neither a sealed value nor a credential nor a right is in it. */
+const NO_FLOOR = [
+  ...['POST /pillars/list', 'POST /pillars/search', 'POST /explain/preview'],
+  ...['POST /collections', 'POST /tasks/templates', 'PUT /tasks/templates/:tpl_id'],
+  ...['POST /generations', 'POST /hooks/:event/run'],
+];
+
+test('whatever changes something has a floor, unless it is said here why it needs none', () => {
+  const without = routes.filter(({ method, audit }) => method !== 'GET' && audit.floor !== true);
+  assert.deepEqual(without.map(({ method, url }) => `${method} ${url}`).toSorted(), NO_FLOOR.toSorted());
+});
+
 test('packages/audit names every route that has a floor, and no other', async () => {
   const readme = await readFile(new URL('../../../packages/audit/README.md', import.meta.url), 'utf8');
   const [, list = ''] = /Over HTTP these are:\n\n(.*?)\n\n/su.exec(readme) ?? [];

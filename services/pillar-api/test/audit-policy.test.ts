@@ -26,7 +26,12 @@ rules:
   resources: [{group: colonnade, resources: [masters, pillars/import, pillars/export]}]
 - level: RequestResponse
 `;
-const SECRETS = ['stored-secret-0123', 'refused-secret-4567'];
+const SECRETS = [
+  'stored-secret-0123',
+  'refused-secret-4567',
+  'refused-create-89ab',
+  'unsealed-secret-cdef',
+] as const;
 
 describe('with a policy that asks for every body', () => {
   let world: ApiWorld;
@@ -50,6 +55,16 @@ describe('with a policy that asks for every body', () => {
       409,
     );
     await sendPlain(admin, 'POST', '/pillars', { ...secret, unknown: 1 });
+    const twin = { ...target, name: 'password', value: SECRETS[2] };
+    assert.equal((await sendPlain(admin, 'POST', '/pillars', twin)).status, 409);
+    const former = await sendPlain(admin, 'POST', '/pillars', {
+      ...secret,
+      name: 'former',
+      value: SECRETS[3],
+    });
+    const unseal = `/pillars/${plain(former).pid}/unseal`;
+    const shownNow = await sendPlain(admin, 'POST', unseal, undefined, { 'if-match': etagOfAnswer(former) });
+    assert.equal(plain(shownNow).value, SECRETS[3]);
     assert.equal(plain(await admin.send('POST', `/pillars/${pid}/reveal`)).value, SECRETS[0]);
     const token = plain(await sendPlain(admin, 'POST', '/tokens', { sub: 'x', roles: ['viewer'] }));
     const master = plain(await sendPlain(admin, 'POST', '/masters', { id: 'm1' }));
@@ -137,7 +152,7 @@ describe('with a policy that asks for every body', () => {
     const ofKms = (await readStream(world.bus, AUDIT_STREAM))
       .filter(({ subject }) => subject === auditSubject('crypto-kms'))
       .flatMap(({ data }) => [...decodeAuditMessage(data)]);
-    const opened = ofKms.filter(({ verb }) => verb === 'reveal');
+    const opened = ofKms.filter(({ verb, objectRef }) => verb === 'reveal' && objectRef?.name === 'password');
     assert.deepEqual(
       opened.map(({ auditID, user, objectRef }) => [auditID, user.username, objectRef?.name]),
       [[asked?.auditID, 'bootstrap-admin', 'password']],

@@ -157,6 +157,7 @@ describe('bad input is refused whole, with the reason', () => {
     { row: 'a body over 512 KiB', status: 413, code: 'too_large', send: () => withValue(`"${'x'.repeat(LIMITS.httpBodyBytes)}"`) },
     { row: 'a page of more than 500 rows, a cursor this API never gave', status: 422, code: 'unprocessable', field: 'limit', send: () => raw('POST', '/pillars/list', '{"limit":501}') },
     { row: 'a page of more than 500 rows, a cursor this API never gave', status: 422, code: 'unprocessable', field: 'limit', send: () => raw('GET', '/masters?limit=501') },
+    { row: 'a page of more than 500 rows, a cursor this API never gave', status: 422, code: 'unprocessable', field: 'limit', send: () => raw('GET', '/masters?limit=abc') },
     { row: 'a page of more than 500 rows, a cursor this API never gave', status: 422, code: 'unprocessable', field: 'cursor', send: () => raw('POST', '/pillars/list', '{"cursor":"abc"}') },
     { row: 'a page past the end', status: 200, send: () => raw('POST', '/pillars/list', `{"cursor":"${Buffer.from('c1:zzzz').toString('base64url')}"}`) },
     { row: 'a body that is not JSON by its type, is compressed, or in another charset', status: 415, code: 'unsupported_media_type', send: () => create('a=1', { 'content-type': 'application/x-www-form-urlencoded' }) },
@@ -294,6 +295,10 @@ describe('bad input is refused whole, with the reason', () => {
         await posted('/pillars', '{"tgt_type":"root","name":"v","value":1,"extra":1}'),
         await posted('/collections', '[]'),
         await detailOf(raw('GET', '/explain?master=m1')),
+        await detailOf(raw('GET', '/masters?limit=abc')),
+        await posted('/tasks/templates', '{"id":"../x","name":"x","schema":{}}'),
+        await posted('/pillars/search', '{"since":"2026-02-30T00:00:00Z"}'),
+        await posted('/pillars/p1/move', '{"tgt_type":"task","tgt_id":"t1"}'),
       ],
       [
         'token_lifetime_s: must be from 60 to 31622400',
@@ -303,6 +308,10 @@ describe('bad input is refused whole, with the reason', () => {
         'unknown field "extra"',
         'must be an object',
         'minion_id: is missing',
+        'limit: must be 1–500',
+        'id: task template id holds a slash',
+        'since: there is no such time',
+        'tgt_type: must be "root", "collection" or "minion"; pillars of tasks and templates are checked against a schema and do not move there',
       ],
     );
   });

@@ -89,6 +89,7 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
     const startedMs = performance.now();
     for (const answer of [await reveal(), await open('offline'), await secret('offline')]) {
       assertProblem(answer, 500, 'audit_unavailable');
+      assert.equal(answer.headers.get('retry-after'), '1');
       assert.ok(!JSON.stringify(plain(answer)).includes(SECRET));
     }
     assert.ok(performance.now() - startedMs < 1500, 'it waited for the bus');
@@ -100,6 +101,19 @@ describe('when a neighbour is away, nothing is shown and nothing is changed', ()
       'everything to be back',
       async () => (await reveal()).status === 200 && (await ready()) === 200,
     );
+  });
+
+  test('a NATS that hangs behind an open connection ends readiness, which says so', async () => {
+    await world.bus.nats.kill('SIGSTOP');
+    try {
+      await waitFor('readiness to name NATS', async () => {
+        const text = await (await fetch(new URL('/readyz', world.api.url))).text();
+        return text.includes('NATS does not answer within');
+      });
+    } finally {
+      await world.bus.nats.kill('SIGCONT');
+    }
+    await waitFor('readiness', async () => (await ready()) === 200);
   });
 
   test('events that cannot leave wait, readiness ends, and all is well when they can', async () => {

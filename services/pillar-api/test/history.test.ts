@@ -426,16 +426,84 @@ describe('the history of a pillar', () => {
       assert.deepEqual(await valuesOf('s3'), { changed: 10, deleted: 2, other: 3 });
     });
 
-    test('is refused above what one transaction may hold, with what to do', async () => {
+    test('goes in parts above what one transaction may hold, and on where it was cut', async () => {
       await putMinion('m1', 's4');
-      const { clock } = plain(await create('first', 0, on('s4')));
-      const wanted = Array.from({ length: LIMITS.batchPillars + 1 }, (_, i) =>
-        create(`many-${i}`, i, on('s4')),
+      const [first, second, gone] = [
+        await create('first', 1, on('s4')),
+        await create('second', 2, on('s4')),
+        await create('gone', 3, on('s4')),
+      ];
+      const at = clockOf(gone);
+      const before = await valuesOf('s4');
+      const away = await act(pidOf(second), 'rename', { name: 'third' }, etagOfAnswer(second));
+      await act(pidOf(first), 'rename', { name: 'second' }, etagOfAnswer(first));
+      await act(pidOf(second), 'rename', { name: 'first' }, etagOfAnswer(away));
+      await act(pidOf(second), 'rename', { name: 'last' }, '*');
+      await remove(gone);
+      const many = LIMITS.batchPillars + 5;
+      const made = Array.from({ length: many }, (_, i) => create(`many-${i}`, i, on('s4')));
+      made.push(create('gone', 'another', on('s4')));
+      for (const answer of await Promise.all(made)) assert.equal(answer.status, 201);
+
+      const limit = 90;
+      const counts = { create: 0, update: 0, delete: 0 };
+      const etags = new Set<string>();
+      let preview = await restore('s4', at, { dry_run: true, limit });
+      for (;;) {
+        assert.equal(preview.status, 200, JSON.stringify(plain(preview)));
+        const shown = plain(preview) as Record<keyof typeof counts, unknown[]>;
+        for (const what of ['create', 'update', 'delete'] as const) counts[what] += shown[what].length;
+        etags.add(etagOfAnswer(preview));
+        const { next_cursor: cursor } = plain(preview);
+        if (cursor === null) break;
+        preview = await restore('s4', at, { dry_run: true, limit, cursor });
+      }
+      assert.deepEqual(counts, { create: 1, update: 2, delete: many + 1 });
+      assert.equal(etags.size, 1, 'all parts of a preview are of its first clock');
+
+      const one = await restore('s4', at, { limit }, [...etags][0]);
+      assert.equal((plain(one).delete as unknown[]).length, limit);
+      assertProblem(await restore('s4', at, { limit }, [...etags][0]), 412, 'precondition_failed');
+      await create('meanwhile', 0, on('s4'));
+      const cursor = plain(one).next_cursor;
+      assertProblem(
+        await restore('s4', at, { limit, cursor }, etagOfAnswer(one)),
+        412,
+        'precondition_failed',
       );
-      for (const answer of await Promise.all(wanted)) assert.equal(answer.status, 201);
-      const refused = await restore('s4', clock, { dry_run: true });
-      assertProblem(refused, 422, 'unprocessable', 'pids');
-      assert.match(String(plain(refused).detail), /in parts/u);
+
+      let part = await restore('s4', at, { dry_run: true, limit: 1 });
+      for (let next: unknown; next !== null; next = plain(part).next_cursor) {
+        part = await restore('s4', at, next === undefined ? {} : { cursor: next }, etagOfAnswer(part));
+        assert.equal(part.status, 200, JSON.stringify(plain(part)));
+      }
+      assert.deepEqual(await valuesOf('s4'), before);
+      assertProblem(
+        await restore('s4', at, { dry_run: true, cursor: 'YzE6eA' }),
+        422,
+        'unprocessable',
+        'cursor',
+      );
+    });
+
+    test('a name that another one holds is free in time, whichever part that is in', async () => {
+      await putMinion('m1', 's5');
+      const made = await Promise.all([1, 2, 3, 4].map((i) => create(`n-${i}`, i, on('s5'))));
+      const at = Math.max(...made.map(clockOf));
+      const before = await valuesOf('s5');
+      // Each gets the name of the next one.
+      for (const [i, one] of [...made.entries()].reverse())
+        assert.equal(
+          (await act(pidOf(one), 'rename', { name: `n-${i + 2}` }, etagOfAnswer(one))).status,
+          200,
+        );
+      let part = await restore('s5', at, { dry_run: true, limit: 1 });
+      for (let next: unknown; next !== null; next = plain(part).next_cursor) {
+        const more = next === undefined ? {} : { cursor: next };
+        part = await restore('s5', at, { limit: 1, ...more }, etagOfAnswer(part));
+        assert.equal(part.status, 200, JSON.stringify(plain(part)));
+      }
+      assert.deepEqual(await valuesOf('s5'), before);
     });
   });
 });

@@ -26,7 +26,9 @@ type Own = { name: string; value: unknown; tgt_type: string; is_secret: boolean 
 
 describe('identities of workloads', () => {
   let world: ApiWorld;
+  /** Makes tasks with identities; eve may not reveal. */
   let ann: ApiClient;
+  let eve: ApiClient;
   let bob: ApiClient;
   before(async () => {
     world = await startWorld({
@@ -34,7 +36,8 @@ describe('identities of workloads', () => {
       // Much is denied here.
       env: { DENIALS_PER_MINUTE: '1000' },
     });
-    ann = await world.as(['editor'], 'ann');
+    ann = await world.as(['editor', 'secret-reader'], 'ann');
+    eve = await world.as(['editor'], 'eve');
     bob = await world.as(['editor', 'secret-reader'], 'bob');
     for (const id of ['m1', 'm2']) await sendPlain(world.admin, 'POST', '/masters', { id });
     const fresh = { 'if-none-match': '*' };
@@ -61,7 +64,11 @@ describe('identities of workloads', () => {
       ...more,
     });
     assert.equal(answer.status, 201, JSON.stringify(plain(answer)));
-    return plain(answer) as { id: string; identity: Identity | null };
+    return plain(answer) as {
+      id: string;
+      identity: Identity | null;
+      identity_refused: { code: string; detail: string } | null;
+    };
   };
   const as = (token: string) => createApiClient(world.api.url, token);
   const identityOf = ({ identity }: { identity: Identity | null }) => identity ?? assert.fail('no identity');
@@ -212,7 +219,7 @@ describe('identities of workloads', () => {
 
   test('a further token of a task is for who may reveal its secrets, and reads his own defaults', async () => {
     const { id } = await newTask();
-    assertProblem(await ann.send('POST', `/tasks/${id}/token`), 403, 'forbidden');
+    assertProblem(await eve.send('POST', `/tasks/${id}/token`), 403, 'forbidden');
     const made = await bob.send('POST', `/tasks/${id}/token`);
     assert.equal(made.status, 201, JSON.stringify(plain(made)));
     const { items } = plain(await as(String(plain(made).token)).send('GET', '/identity/pillars')) as {
@@ -225,13 +232,31 @@ describe('identities of workloads', () => {
     assertProblem(await bob.send('POST', '/tasks/none/token'), 404, 'not_found');
   });
 
+  test('who may not reveal the secrets of a task makes it without an identity, and is told which right is missing', async () => {
+    const scoped = await world.admin.send('POST', '/tokens', {
+      sub: 'sam',
+      roles: ['editor'],
+      scoped_roles: [{ role: 'secret-reader', collections: ['c1'] }],
+    });
+    assert.equal(scoped.status, 201, JSON.stringify(plain(scoped)));
+    for (const client of [eve, as(String(plain(scoped).token))]) {
+      const made = await newTask(client);
+      assert.equal(made.identity, null);
+      assert.equal(made.identity_refused?.code, 'forbidden');
+      assert.match(made.identity_refused?.detail ?? '', /secret:reveal/u);
+      assert.equal((await bob.send('POST', `/tasks/${made.id}/token`)).status, 201);
+    }
+    assert.equal((await newTask()).identity_refused, null);
+  });
+
   test('a task made with an API token from before identities has none; the same request again gives it one more', async () => {
     const old = await world.tokenOf(['editor', 'secret-reader'], 'old');
     const file = path.join(world.dir, 'kms', 'readers', `${old.id}.json`);
     const reader = JSON.parse(await readFile(file, 'utf8')) as { rights: string[] };
     assert.deepEqual(reader.rights, ['reveal', 'task']);
     await writeFile(file, JSON.stringify({ ...reader, rights: ['reveal'] }), { mode: 0o600 });
-    assert.equal((await newTask(as(old.token))).identity, null);
+    const bare = await newTask(as(old.token));
+    assert.deepEqual([bare.identity, bare.identity_refused?.code], [null, 'kms_refused']);
     const body = { tpl_id: 'deploy', minions: MINIONS, pillars: [] };
     const again = () => sendPlain(ann, 'POST', '/tasks', body, { 'idempotency-key': 'twice' });
     const [first, second] = [plain(await again()), plain(await again())] as {

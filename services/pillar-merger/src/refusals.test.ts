@@ -21,8 +21,8 @@ function createRecorder() {
       if (state.away) throw new Error('away');
       records.push({ ...request, ...outcome });
     };
-    const [completeBatched, completeInTheEnd] = [complete, complete];
-    return { auditID: 'x', received: async () => {}, complete, completeBatched, completeInTheEnd };
+    const [completeBatched, completeUntilStored] = [complete, complete];
+    return { auditID: 'x', received: async () => {}, complete, completeBatched, completeUntilStored };
   };
   return { records, state, auditor: { begin } };
 }

@@ -87,6 +87,26 @@ test('Redis is restarted while the store is away: unavailable, not silence', asy
   await waitFor('an answer', works);
 });
 
+test('a NATS or a Redis that hangs behind an open connection ends readiness, which names it', async () => {
+  for (const [name, server] of [
+    ['nats', world.bus.nats],
+    ['bridge', world.redis],
+  ] as const) {
+    await server.kill('SIGSTOP');
+    try {
+      await waitFor(`readiness to name ${name}`, async () => {
+        const { checks } = await readiness();
+        const failed = checks.filter(({ ok }) => !ok);
+        return failed.length === 1 && failed[0]?.name === name;
+      });
+    } finally {
+      await server.kill('SIGCONT');
+    }
+    await waitFor('to be ready', async () => (await readiness()).ok);
+  }
+  await waitFor('an answer', works);
+});
+
 test('a merger may start before its Redis', async () => {
   await world.redis.kill('SIGKILL');
   const early = await world.startMerger();

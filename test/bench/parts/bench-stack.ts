@@ -31,7 +31,11 @@ export type BenchStack = AsyncDisposable & {
 };
 
 /** A whole Colonnade as it is shipped: records and events are synced before they are acknowledged. */
-export async function startBenchStack(store: BenchStore, mergers = 1): Promise<BenchStack> {
+export async function startBenchStack(
+  store: BenchStore,
+  mergers = 1,
+  more: Readonly<Record<string, string>> = {},
+): Promise<BenchStack> {
   const started = new AsyncDisposableStack();
   try {
     const dir = started.use(await tempDir('bench')).path;
@@ -43,6 +47,7 @@ export async function startBenchStack(store: BenchStore, mergers = 1): Promise<B
         : { STORE_URL: `${hosts?.replace(/\/$/u, '')}/${mongo.freshDatabase()}?${options}` };
     // The limit for one master is for strangers; here one asks for all.
     env.KMS_OPENS_PER_SECOND = '1000000';
+    Object.assign(env, more);
     const stack = started.use(await startStack({ dir, report: () => {}, mergers, env }));
     const api = createApiClient(stack.api.url, stack.secrets.adminToken);
     return {

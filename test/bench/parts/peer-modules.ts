@@ -112,12 +112,12 @@ async function setUpMongo(
   const database = mongo.freshDatabase();
   await client
     .db(database)
-    .collection<{ _id: string; pillar: Pillars }>('pillar')
-    .insertOne({ _id: minion, pillar: { ...pillars } });
+    .collection<{ _id: string }>('pillar')
+    .insertOne({ _id: minion, ...pillars });
   await client.close();
   const { hostname, port } = new URL(mongo.url);
   return {
-    entries: [{ mongo: { collection: 'pillar', id_field: '_id', fields: ['pillar'] } }],
+    entries: [{ mongo: { collection: 'pillar', id_field: '_id' } }],
     is: `mongo (of Salt 3007): one document${mongo.isSubstitute ? ' in a substitute for MongoDB' : ''}, nothing decrypted`,
     config: { 'mongo.host': hostname, 'mongo.port': Number(port), 'mongo.db': database },
   };
@@ -146,15 +146,26 @@ const setUpGpg: Setup = async (owned, dir, _, pillars) => {
 };
 
 const setUpVault: Setup = async (owned, dir, _, pillars) => {
-  // The module signs with the master's own key, whatever for.
+  // The module signs with the master's own key, and checks that itself.
   await mkdir(path.join(dir, 'pki'), { recursive: true });
-  await run('openssl', ['genrsa', '-out', path.join(dir, 'pki', 'master.pem'), '2048']);
+  await mkdir(path.join(dir, 'cache', 'proc'), { recursive: true });
+  const [pem, pub] = [path.join(dir, 'pki', 'master.pem'), path.join(dir, 'pki', 'master.pub')];
+  await run('openssl', ['genrsa', '-out', pem, '2048']);
+  await run('openssl', ['rsa', '-in', pem, '-pubout', '-out', pub]);
   const bao = owned.use(await startOpenBao());
   await bao.call('secret/data/salt', { data: pillars });
+  // The master gives each minion a token of its own, and keeps it: with this policy.
+  await bao.call('sys/policies/acl/bench', { policy: 'path "secret/*" { capabilities = ["read"] }' });
   return {
     entries: [{ vault: 'secret/salt' }],
     is: 'vault (saltext-vault): one read of OpenBao, its token at hand',
-    config: { vault: { auth: { method: 'token', token: bao.token }, server: { url: bao.url } } },
+    config: {
+      vault: {
+        auth: { method: 'token', token: bao.token },
+        server: { url: bao.url },
+        policies: { assign: ['bench'] },
+      },
+    },
   };
 };
 

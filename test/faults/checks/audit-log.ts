@@ -46,16 +46,16 @@ export async function checkJournal(history: History, file: string, lastSeq: numb
 /** A record waits for its acknowledgement so long, and is stored again so long after NATS is back, milliseconds. */
 const AROUND_MS = 10_000;
 
-type Line = { auditID: string; stage: string; user: { username: string }; stageTimestamp: string };
+type Line = { auditID: string; stage: string; requestURI: string; stageTimestamp: string };
 
 /** @returns how many lines the log has */
 export async function checkRecords(history: History, logPath: string): Promise<number> {
   const lines = (await readFile(logPath, 'utf8')).trimEnd().split('\n');
   const times = new Map<string, number[]>();
   for (const line of lines) {
-    const { auditID, stage, user, stageTimestamp } = JSON.parse(line) as Line;
-    // The KMS keeps records of its own under ids of its own.
-    const record = `${auditID} ${stage} ${user.username}`;
+    const { auditID, stage, requestURI, stageTimestamp } = JSON.parse(line) as Line;
+    // What the KMS records of a request bears the id of that request.
+    const record = `${auditID} ${stage} ${requestURI}`;
     times.set(record, [...(times.get(record) ?? []), Date.parse(stageTimestamp)]);
   }
   for (const [record, at] of times) {

@@ -52,7 +52,7 @@ describe('an audit record', () => {
       return { seq: 1, duplicate: true };
     };
     const auditor = createAuditor({ bus: { publishDurable }, service: 'crypto-kms' });
-    await auditor.begin(request).completeInTheEnd({ code: 200 });
+    await auditor.begin(request).completeUntilStored({ code: 200 });
     assert.equal(new Set(ids.map(({ msgId }) => msgId)).size, 1);
     assert.deepEqual(
       ids.map(({ allowDuplicate }) => allowDuplicate),

@@ -36,7 +36,7 @@ export type AuditSpan = {
    * acknowledgement makes no second record. Whoever tries completeBatched again makes one.
    * @throws ColonnadeError for a record that no try will store
    */
-  completeInTheEnd(outcome: AuditOutcome): Promise<void>;
+  completeUntilStored(outcome: AuditOutcome): Promise<void>;
 };
 
 /** What somebody needs who only puts acts on record. */
@@ -74,9 +74,9 @@ export type AuditorOptions = {
 };
 
 const PUBLISH_BUDGET_MS = 2000;
-const PATIENT_LINGER_MS = 25;
+const UNTIL_STORED_LINGER_MS = 25;
 /** As many as a service has on their way at once (crypto-kms' record queue), so that none waits for its own. */
-const PATIENT_ENOUGH = 32;
+const UNTIL_STORED_ENOUGH = 32;
 const EVERYTHING: PolicyEvaluator = {
   evaluate: () => ({ level: 'Metadata', omitStages: [], omitManagedFields: false }),
 };
@@ -111,12 +111,13 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
   // One at a time: the server syncs one after the other anyway, and what waits meanwhile leaves together.
   const batcher = createBatcher({ send: (batch) => publishBatch(batch), maxInFlight: 1 });
   // Nobody waits for these, and each message costs a write to disk on the server and again in the log.
-  const patient = createBatcher({
+  const untilStored = createBatcher({
     send: (batch) => sendUntilStored({ publishBatch }, batch),
-    ...{ lingerMs: PATIENT_LINGER_MS, enough: PATIENT_ENOUGH },
+    ...{ lingerMs: UNTIL_STORED_LINGER_MS, enough: UNTIL_STORED_ENOUGH },
   });
   return {
-    begin: (request) => createSpan(request, decide(policy, request), { publish, batcher, patient, watch }),
+    begin: (request) =>
+      createSpan(request, decide(policy, request), { publish, batcher, untilStored, watch }),
     publishBatch,
   };
 }
@@ -124,12 +125,12 @@ export function createAuditor(options: AuditorOptions): AuditRecorder {
 type Ways = {
   publish: (msgId: string, payload: Uint8Array, options: { onSend: () => void }) => Promise<void>;
   batcher: Batcher;
-  patient: Batcher;
+  untilStored: Batcher;
   watch: AuditWatch;
 };
 
 function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways): RequestSpan {
-  const { publish, batcher, patient, watch } = ways;
+  const { publish, batcher, untilStored, watch } = ways;
   // Server-made: a client that repeats its Audit-ID must not make the stream drop a record as a duplicate.
   const recordId = randomUUID();
   const auditID = request.auditID ?? recordId;
@@ -164,7 +165,7 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
     started: (outcome) => store('ResponseStarted', outcome),
     complete: (outcome) => store('ResponseComplete', outcome),
     completeBatched: (outcome) => storeWithOthers(batcher, outcome),
-    completeInTheEnd: (outcome) => storeWithOthers(patient, outcome),
+    completeUntilStored: (outcome) => storeWithOthers(untilStored, outcome),
     panicked: (outcome) => store('Panic', outcome),
     encode(stage, outcome) {
       const event = build(stage, outcome);
@@ -174,7 +175,7 @@ function createSpan(request: AuditRequest, decision: AuditDecision, ways: Ways):
   };
 }
 
-/** What the policy says, lifted to the floor: reveals, key operations and merges are always on record. */
+/** What the policy says, lifted to the floor, where the request has one. */
 function decide(policy: PolicyEvaluator, request: AuditRequest): AuditDecision {
   const decision = policy.evaluate(attributesOf(request));
   if (request.floor === false) return decision;

@@ -136,10 +136,10 @@ function clipList(texts: readonly string[]): string[] {
 }
 
 function annotationsOf(
-  { floor = true }: AuditRequest,
+  { floor = true, annotations }: AuditRequest,
   outcome: AuditOutcome | undefined,
 ): Record<string, string> | undefined {
-  const given = Object.entries(outcome?.annotations ?? {}).slice(0, MAX_LIST);
+  const given = Object.entries({ ...annotations, ...outcome?.annotations }).slice(0, MAX_LIST);
   const clipped = given.map(([key, text]) => [clip(key, 256), clip(text)]);
   const all = floor ? [[AUDIT_FLOOR, 'true'], ...clipped] : clipped;
   return all.length === 0 ? undefined : Object.fromEntries(all);

@@ -20,6 +20,8 @@ export type AuditRequest = {
    * service records by hand is a reveal, a key operation or a merge.
    */
   floor?: boolean;
+  /** On the record of every stage. */
+  annotations?: Readonly<Record<string, string>>;
 };
 
 export type AuditOutcome = {

@@ -9,8 +9,10 @@ import { maskBody } from './mask.ts';
 export type Bodies = {
   level: AuditLevel;
   status: number;
-  /** Parsed; undefined when there was none, or none that could be parsed. */
+  /** Parsed; undefined when there was none, none that could be parsed, or it goes by as it is read. */
   request: Value | undefined;
+  /** There was one, whether it was parsed or not. */
+  hasRequest: boolean;
   /** As it is sent; anything but text and bytes is not recorded. */
   response: unknown;
   requestSchema: z.ZodType | undefined;
@@ -33,9 +35,12 @@ export function recordBodies(bodies: Bodies): Part {
   return { ...request, ...response, annotations: { ...request.annotations, ...response.annotations } };
 }
 
-function recordRequest({ request, requestSchema }: Bodies, accepted: boolean): Part {
-  if (request === undefined) return {};
-  const masked = requestSchema === undefined ? undefined : maskBody(requestSchema, request, accepted);
+function recordRequest({ request, hasRequest, requestSchema }: Bodies, accepted: boolean): Part {
+  if (!hasRequest) return {};
+  const masked =
+    requestSchema === undefined || request === undefined
+      ? undefined
+      : maskBody(requestSchema, request, accepted);
   if (masked === undefined) return omitted('request', requestSchema);
   return { requestObject: masked };
 }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { isIP } from 'node:net';
 import { isAuditId } from '@colonnade/contracts';
 import type { FastifyRequest } from 'fastify';
@@ -6,6 +7,14 @@ import type { FastifyRequest } from 'fastify';
 export function auditIdOf(request: FastifyRequest): string | undefined {
   const given = request.headers['audit-id'];
   return isAuditId(given) ? given : undefined;
+}
+
+/** Header bytes reach us as Latin-1; what is valid UTF-8 was meant as that. Undefined: none was sent. */
+export function userAgentOf({ headers }: FastifyRequest): string | undefined {
+  const given = headers['user-agent'];
+  if (given === undefined || !/[^\x00-\x7f]/u.test(given)) return given;
+  const bytes = Buffer.from(given, 'latin1');
+  return isUtf8(bytes) ? bytes.toString() : given;
 }
 
 /**

@@ -2,12 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   secretField,
+  zDefaultsPut,
   zMasterCreated,
   zPillarCreate,
   zPillarPage,
   zPillarReveal,
+  zPillarUnsealed,
   zPillarUpdate,
   zPillarVersions,
+  zTaskCreate,
   zTokenCreated,
   zValue,
 } from '@colonnade/contracts';
@@ -38,6 +41,25 @@ describe('secrets of our own bodies', () => {
   test('a refused update, which may have been meant for a secret', () => {
     assert.deepEqual(shown(zPillarUpdate, { value: 1 }), { value: 1 });
     assert.deepEqual(shown(zPillarUpdate, { value: 1 }, false), { value: MASK });
+  });
+
+  test('whatever else was refused, which may have been meant for a secret that is there', () => {
+    assert.deepEqual(shown(zPillarCreate, create, false), { ...create, value: MASK });
+    const pillars = [{ name: 'n', value: 'x' }];
+    const masked = [{ name: 'n', value: MASK }];
+    assert.deepEqual(shown(zDefaultsPut, { pillars }), { pillars });
+    assert.deepEqual(shown(zDefaultsPut, { pillars }, false), { pillars: masked });
+    assert.deepEqual(shown(zTaskCreate, { tpl_id: 't', pillars }, false), { tpl_id: 't', pillars: masked });
+  });
+
+  test('a secret that is none from now on: its record stays as long as the log does', () => {
+    const time = '2024-01-01T00:00:00.000Z';
+    const view = {
+      ...{ pid: 'p', tgt_type: 'root', tgt_id: 'root', pillarenv: 'base', name: 'n', value: 'was secret' },
+      ...{ is_secret: false, created_by: 'a', updated_by: 'a', created_at: time, updated_at: time },
+      ...{ clock: 1, etag: 'e' },
+    };
+    assert.deepEqual(shown(zPillarUnsealed, view), { ...view, value: MASK });
   });
 
   test('what is shown once: revealed values, tokens, passwords', () => {

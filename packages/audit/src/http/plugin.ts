@@ -8,7 +8,7 @@ import type { AuditOutcome, AuditUser } from '../event/request.ts';
 import type { AuditWatch } from '../event/watch.ts';
 import { recordBodies } from './bodies.ts';
 import { type Described, describeRequest } from './describe.ts';
-import { auditIdOf, sourceIPsOf } from './facts.ts';
+import { auditIdOf, sourceIPsOf, userAgentOf } from './facts.ts';
 import { type AuditMode, modeOf } from './modes.ts';
 import { createRequestRecord, type RequestRecord } from './record.ts';
 
@@ -145,10 +145,11 @@ function auditRequest(
   { verb, objectRef }: Described,
   floor: boolean,
 ) {
-  const userAgent = request.headers['user-agent'];
+  const userAgent = userAgentOf(request);
   return {
     verb,
-    requestURI: request.url,
+    // As it was sent: the service may have had it routed elsewhere.
+    requestURI: request.originalUrl,
     user: options.userOf(request),
     sourceIPs: sourceIPsOf(request),
     auditID: stateOf(request).auditID,
@@ -226,6 +227,7 @@ function bodiesOf(
     level,
     status: reply.statusCode,
     request: body,
+    hasRequest: request.body !== undefined && request.body !== null,
     response,
     requestSchema,
     responseSchema,

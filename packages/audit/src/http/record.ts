@@ -13,7 +13,6 @@ export type RequestRecord = {
   started(outcome: AuditOutcome): Promise<void>;
   /** The end, told once: later calls change nothing. @throws ColonnadeError `audit_unavailable`: withhold the answer */
   finish(outcome: AuditOutcome, options: { panicked: boolean }): Promise<void>;
-  isFinished(): boolean;
 };
 
 export type RecordOptions = {
@@ -46,7 +45,6 @@ export function createRequestRecord(options: RecordOptions): RequestRecord {
 
   return {
     level: span.level,
-    isFinished: () => finished,
     async received() {
       try {
         await store('RequestReceived', () => span.received());

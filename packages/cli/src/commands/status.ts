@@ -12,7 +12,7 @@ export const status = defineCommand({
   path: 'status',
   summary: 'show all services, streams and readers, asked over NATS',
   details:
-    'As the NATS user "operator": PING, INFO and STATS of every service, how full each stream is, how far each reader is behind. Exit code 8 when a service does not answer or nobody reads a stream. tls-rotator, which not every installation has, is only missed where --expect or COLONNADE_EXPECT names it.',
+    'As the NATS user "operator": PING, INFO and STATS of every service, how full each stream is, how far each reader is behind. Exit code 8 when a service does not answer or nobody reads a stream. tls-rotator, which not every installation has, is only missed where --expect or COLONNADE_EXPECT names it. It needs COLONNADE_NATS_URL and COLONNADE_NATS_NKEY_FILE, or both in the profile; npm start writes them to .colonnade/data/cli.env, and the nkey to .colonnade/data/secrets/nats-operator.nk.',
   options: {
     expect: {
       help: 'a service that this installation has',

@@ -61,7 +61,7 @@ export function busSettings(env: NodeJS.ProcessEnv, chosen: Chosen): BusSettings
   if (url === undefined || file === undefined) {
     const how = 'colonnade login --nats-url … --nats-nkey-file …';
     throw usageError(
-      `this needs the bus: set COLONNADE_NATS_URL and COLONNADE_NATS_NKEY_FILE, or keep them in the profile with "${how}"`,
+      `this needs the bus: set COLONNADE_NATS_URL and COLONNADE_NATS_NKEY_FILE, or keep them in the profile with "${how}"; npm start writes them to .colonnade/data/cli.env`,
     );
   }
   const nkeySeed = readPrivate(file, 'the nkey file')?.trim();

@@ -1,4 +1,4 @@
-import type { ParsedEvent, Query } from '@colonnade/audit-log';
+import type { ParsedEvent, Query, Skipped } from '@colonnade/audit-log';
 import { usageError } from '../exit-codes.ts';
 import type { OptionSpec } from '../table/command.ts';
 import { TIME_OPTIONS, timeOf } from './time.ts';
@@ -35,6 +35,15 @@ export function logPath(options: { log: string | undefined }, env: NodeJS.Proces
   throw usageError(
     'which audit log: give --log FILE, or set COLONNADE_AUDIT_LOG; it is on the host of audit-sink',
   );
+}
+
+/** What to tell of lines that are no part of the log. */
+export function skippedNote({ file, lines }: Skipped): string {
+  const what =
+    lines === undefined
+      ? 'has no journal, so it'
+      : `has ${lines} lines that its journal does not know, which`;
+  return `${file} ${what} is left out: see audit verify`.replace('which is', 'which are');
 }
 
 /** A record in one line for a person. */

@@ -6,6 +6,7 @@ import { fromPlain } from '@colonnade/value';
 import { usageError } from '../exit-codes.ts';
 import type { Session } from '../session.ts';
 import { describeRecord, readMinionFiles, readSaltTree } from './estate-files.ts';
+import { asList, asObject, textOf } from './view.ts';
 
 /** What is imported, to be sent as often as needed. */
 export type ImportSource = {
@@ -56,6 +57,7 @@ export async function openSource(
     ? readMinionFiles(minions ?? '', ask)
     : readSaltTree(tree, ask));
   const { records, problems, notes } = converted;
+  if (tree !== undefined) notes.push(...(await rootNotes(session, master, records)));
   if (!session.json || problems.length > 0) await tell(session, converted);
   else for (const { file: where, reason } of notes) session.out.note(`${where}: ${reason}`);
   if (problems.length > 0) return undefined;
@@ -64,6 +66,21 @@ export async function openSource(
     open: async () => Readable.from(piecesOf(records)),
     describe: (line) => describeRecord(records[line - 1]),
   };
+}
+
+/** In a master's tree `'*'` means its own minions; the root is of all masters. */
+async function rootNotes(
+  session: Session,
+  master: string,
+  records: readonly BulkRecord[],
+): Promise<{ file: string; reason: string }[]> {
+  if (!records.some((one) => one.kind === 'pillar' && one.tgt_type === 'root')) return [];
+  const { value } = await session.api().call('GET', '/masters?limit=2');
+  const others = asList(asObject(value).items).map((one) => textOf(asObject(one).id));
+  const other = others.find((id) => id !== master);
+  if (other === undefined) return [];
+  const reason = `"*" becomes root pillars, which the minions of other masters (${other} …) get too; name a collection for it (--collection '*=ID') where only those of ${master} are meant`;
+  return [{ file: 'top.sls', reason }];
 }
 
 type Told = { problems: readonly { file: string; line?: number; reason: string }[]; notes: Told['problems'] };

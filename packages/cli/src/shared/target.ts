@@ -13,6 +13,15 @@ export const TARGET_OPTIONS = {
   master: { value: 'ID', help: 'master of the minion' },
 } satisfies Record<string, OptionSpec>;
 
+/** How the options of a target are called, for those who are told that one is missing. */
+const TARGET_NAMES = { root: '--root', collection: '--collection', minion: '--minion', master: '--master' };
+export const DESTINATION_NAMES: typeof TARGET_NAMES = {
+  root: '--to-root',
+  collection: '--to-collection',
+  minion: '--to-minion',
+  master: '--to-master',
+};
+
 export type TargetOptions = {
   root: boolean;
   collection: string | undefined;
@@ -26,24 +35,29 @@ export const PILLAR_ARGUMENT = {
 } as const;
 
 /** The fields of a target as `POST /pillars` has them; undefined when none is given. @throws ColonnadeError `misconfigured` */
-export function readTarget(options: TargetOptions): ValueObject | undefined {
+export function readTarget(options: TargetOptions, names = TARGET_NAMES): ValueObject | undefined {
   const { root, collection, minion, master } = options;
   const given = [root, collection !== undefined, minion !== undefined].filter(Boolean).length;
-  if (given > 1)
-    throw usageError('give one target: --root, --collection ID, or --minion ID with --master ID');
-  if (master !== undefined && minion === undefined) throw usageError('--master goes with --minion');
+  if (given > 1) throw usageError(`give one target: ${choicesOf(names)}`);
+  if (master !== undefined && minion === undefined)
+    throw usageError(`${names.master} goes with ${names.minion}`);
   if (root) return { tgt_type: 'root' };
   if (collection !== undefined) return { tgt_type: 'collection', collection_id: collection };
   if (minion === undefined) return undefined;
-  if (master === undefined) throw usageError('--minion needs --master: the id alone does not name it');
+  if (master === undefined)
+    throw usageError(`${names.minion} needs ${names.master}: the id alone does not name it`);
   return { tgt_type: 'minion', minion_id: minion, master };
 }
 
 /** @throws ColonnadeError `misconfigured` without a target */
-export function requireTarget(options: TargetOptions): ValueObject {
-  const target = readTarget(options);
+export function requireTarget(options: TargetOptions, names = TARGET_NAMES): ValueObject {
+  const target = readTarget(options, names);
   if (target !== undefined) return target;
-  throw usageError('say what it hangs on: --root, --collection ID, or --minion ID with --master ID');
+  throw usageError(`say what it hangs on: ${choicesOf(names)}`);
+}
+
+function choicesOf({ root, collection, minion, master }: typeof TARGET_NAMES): string {
+  return `${root}, ${collection} ID, or ${minion} ID with ${master} ID`;
 }
 
 /** The pid of a pillar given by pid, or by name and target. @throws ColonnadeError `not_found` */
@@ -55,7 +69,8 @@ export async function resolvePid(api: ApiClient, pillar: string, options: Target
       ? await findInCollection(api, textOf(target.collection_id), pillar)
       : await findInList(api, { ...target, name: pillar });
   if (found !== undefined) return found;
-  throw new ColonnadeError('not_found', `there is no pillar of this name on ${describe(target)}`);
+  const why = `there is no pillar of this name on ${describe(target)}`;
+  throw new ColonnadeError('not_found', `${why}; one that was deleted is named by its pid`);
 }
 
 export function pathOf(pid: string): string {

@@ -19,6 +19,7 @@ export const GROUPS: Readonly<Record<string, string>> = {
   collection: 'named groups of minions, in a tree',
   'collection rule': 'members by what their inventory says',
   minion: 'minions of a master and their collections',
+  inventory: 'what minions tell of themselves, and who is pending',
   master: 'logical Salt masters',
   'master token': 'tokens of a master',
   token: 'API tokens of people and programs',
@@ -151,7 +152,7 @@ function asOption(name: string, spec: OptionSpec): Option {
   const short = spec.short === undefined ? '' : `-${spec.short}, `;
   const option = new Option(
     `${short}--${name}${spec.value === undefined ? '' : ` <${spec.value}>`}`,
-    spec.help,
+    spec.required ? `${spec.help} (required)` : spec.help,
   );
   if (spec.choices !== undefined) option.choices([...spec.choices]);
   if (spec.required) option.makeOptionMandatory();

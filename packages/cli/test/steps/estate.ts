@@ -66,6 +66,29 @@ export const ESTATE_STEPS: readonly Step[] = [
     shows: /jti/,
   },
   {
+    command: 'inventory send',
+    args: (m) => [m.own('salt'), 'web-2', '--file', path.join(m.dir, '..', 'inventory.yaml')],
+    shows: /minion_id +web-2[\s\S]*state +pending/,
+  },
+  {
+    command: 'inventory list',
+    args: (m) => ['--master', m.own('salt'), '--state', 'pending'],
+    shows: /MASTER +MINION +STATE[\s\S]*-salt +web-2 +pending/,
+    reads: true,
+  },
+  {
+    command: 'inventory get',
+    args: (m) => [m.own('salt'), 'web-2'],
+    shows: /facts +\{"os":\{"name":"Debian"\}\}/,
+    reads: true,
+  },
+  {
+    command: 'inventory delete',
+    args: (m) => [m.own('salt'), 'web-2', ...yesIn(m)],
+    types: YES,
+    shows: /web-2/,
+  },
+  {
     command: 'minion set',
     args: (m) => [m.own('salt'), 'web-1', '--collection', m.own('shop'), '--collection', m.own('east')],
     shows: /collections +\w+-shop, \w+-east/,

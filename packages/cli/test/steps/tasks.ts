@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Memory, Step } from '../support.ts';
 
@@ -42,12 +44,22 @@ export const TASK_STEPS: readonly Step[] = [
       at(m, 'values.yaml'),
       '--default',
       'key',
+      '--save',
+      path.join(m.dir, 'identity'),
     ],
-    shows: /state +created/,
+    // Its token is in the file, and nowhere else.
+    shows: /^(?![\s\S]*eyJ)[\s\S]*state +created/,
     keep: { task: 'id' },
+    after: (m) => assertSaved(path.join(m.dir, 'identity', 'token')),
   },
   { command: 'task list', args: () => ['--state', 'created'], shows: /TEMPLATE[\s\S]*-deploy/, reads: true },
   { command: 'task get', args: (m) => [m.kept.task ?? ''], shows: /pillars .*"version"/, reads: true },
+  {
+    command: 'task token',
+    args: (m) => [m.kept.task ?? '', '--save', path.join(m.dir, 'again')],
+    shows: /^(?![\s\S]*eyJ)[\s\S]*jti +[\w-]+/,
+    after: (m) => assertSaved(path.join(m.dir, 'again', 'token')),
+  },
   { command: 'task token', args: (m) => [m.kept.task ?? ''], shows: /jti +[\w-]+[\s\S]*token +eyJ\S{40}/ },
   { command: 'task state', args: (m) => [m.kept.task ?? '', 'running'], shows: /state +running/ },
   { command: 'task state', args: (m) => [m.kept.task ?? '', 'succeeded'], shows: /state +succeeded/ },
@@ -60,3 +72,8 @@ export const TASK_STEPS: readonly Step[] = [
     reads: true,
   },
 ];
+
+async function assertSaved(file: string): Promise<void> {
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  assert.match(await readFile(file, 'utf8'), /^eyJ\S{40}/u);
+}

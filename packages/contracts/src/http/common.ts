@@ -32,15 +32,25 @@ function isTime(text: string): boolean {
   return !Number.isNaN(ms) && new Date(ms).toISOString() === text;
 }
 
+const RFC_3339 =
+  /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/u;
+const NO_TIME = 'must be an RFC 3339 time such as 2026-01-31T12:00:00Z';
+
+/** A time as others write it: RFC 3339, with or without fractions, in any offset. `Date.parse` reads it, to the millisecond. */
+export const zTimeAsked = z
+  .string(NO_TIME)
+  .regex(RFC_3339, { error: NO_TIME, abort: true })
+  .refine((text) => isTime(`${text.slice(0, 10)}T00:00:00.000Z`), 'there is no such time');
+
 /** Where the next page begins; opaque to clients. */
 export const zCursor = z.string().min(1, 'cursor is empty').max(1024, 'cursor is too long');
 
-const limitText = `limit must be 1–${LIMITS.pageRows}`;
+const limitText = `must be 1–${LIMITS.pageRows}`;
 export const zPageLimit = int({ min: 1, max: LIMITS.pageRows });
 /** As zPageLimit, from the text of a query string. */
 export const zPageLimitText = z
   .string()
-  .regex(/^[1-9][0-9]{0,3}$/u, limitText)
+  .regex(/^[1-9][0-9]{0,3}$/u, { error: limitText, abort: true })
   .refine((text) => Number(text) <= LIMITS.pageRows, limitText);
 
 /** Query string of a list. */

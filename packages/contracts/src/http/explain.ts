@@ -3,7 +3,7 @@ import { int, zValue } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
 import { zExplainedKey, zExplanation, zOrigin, zPillarenvRequest, zSupposedCollections } from '../merger.ts';
 import { zMasterId, zMinionId } from '../names.ts';
-import { zTime } from './common.ts';
+import { zTimeAsked } from './common.ts';
 import { zPast, zTickText } from './history.ts';
 import { zPillarCreate } from './pillars.ts';
 import { secretField } from './secret-fields.ts';
@@ -19,7 +19,7 @@ const zAsked = z.strictObject({
 /** `GET /explain` */
 export const zExplainQuery = zAsked.extend({
   /** The pillars as they were at a clock or a time; memberships, collections and tasks as they are now. */
-  at: z.union([zTickText, zTime], 'must be a clock or an RFC 3339 time in UTC').optional(),
+  at: z.union([zTickText, zTimeAsked], 'must be a clock or an RFC 3339 time').optional(),
 });
 
 const zOriginThen = zOrigin.extend({

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
 import { zMasterId, zPillarName } from '../names.ts';
-import { zTime } from './common.ts';
+import { zCursor, zTimeAsked } from './common.ts';
 import { zPillarCreate, zPillarVersion } from './pillars.ts';
 import { secretField } from './secret-fields.ts';
 
@@ -12,8 +12,8 @@ const zTick = int({ min: 1, max: MAX_TICK });
 export const zTickText = z.string().regex(/^[1-9][0-9]{0,14}$/u, 'must be a clock: digits, from 1');
 /** A moment of the past: a clock, or a time. */
 export const zPast = z.union(
-  [int({ min: 0, max: MAX_TICK }), zTime],
-  'must be a clock or an RFC 3339 time in UTC',
+  [int({ min: 0, max: MAX_TICK }), zTimeAsked],
+  'must be a clock or an RFC 3339 time',
 );
 const zPid = z.string().min(1, 'pid is empty').max(128, 'pid is too long');
 
@@ -55,14 +55,18 @@ export const zPillarReplace = z.strictObject({ value: secretField(zValue) });
 /** `POST /pillars/{pid}/rename` */
 export const zPillarRename = z.strictObject({ name: zPillarName });
 
-/** `POST /pillars/{pid}/move`: the target as in `POST /pillars`. */
-export const zPillarMove = zPillarCreate.pick({
-  tgt_type: true,
-  tgt_id: true,
-  minion_id: true,
-  master: true,
-  collection_id: true,
-});
+/**
+ * `POST /pillars/{pid}/move`: the target as in `POST /pillars`, without those whose pillars a template's schema decides
+ * over, which are made with the task and as a whole.
+ */
+export const zPillarMove = zPillarCreate
+  .pick({ tgt_id: true, minion_id: true, master: true, collection_id: true })
+  .extend({
+    tgt_type: z.enum(
+      ['root', 'collection', 'minion'],
+      'must be "root", "collection" or "minion"; pillars of tasks and templates are checked against a schema and do not move there',
+    ),
+  });
 
 /** `POST /masters/{master}/minions/{id}/move` */
 export const zMinionMove = z.strictObject({ master: zMasterId });
@@ -80,6 +84,10 @@ export const zScopeRestore = z.strictObject({
     .min(1, 'names no pillar')
     .max(LIMITS.batchPillars, `more than ${LIMITS.batchPillars} pillars`)
     .optional(),
+  /** Changes of one part. */
+  limit: int({ min: 1, max: LIMITS.batchPillars }).optional(),
+  /** Goes on where a part ended; `at` is the one of the first part then. */
+  cursor: zCursor.optional(),
 });
 
 export const SCOPE_CONFLICTS = ['moved', 'purged', 'trimmed', 'secrecy', 'sealed'] as const;
@@ -91,6 +99,7 @@ export const zScopeRestored = z.strictObject({
   /** Of the preview, or of the restore itself. */
   clock: int(),
   dry_run: z.boolean(),
+  /** Of the preview, the same in all its parts; of a part that was restored, for the next one. */
   etag: z.string(),
   create: z.array(z.strictObject({ pid: z.string(), name: z.string(), version: int() })),
   update: z.array(z.strictObject({ pid: z.string(), name: z.string(), version: int(), now: int() })),
@@ -98,6 +107,8 @@ export const zScopeRestored = z.strictObject({
   unchanged: int(),
   /** While there are any, nothing is restored; `pids` can leave them out. */
   conflicts: z.array(z.strictObject({ pid: z.string(), name: z.string(), reason: z.enum(SCOPE_CONFLICTS) })),
+  /** More is left: the next part. A part can be empty. */
+  next_cursor: zCursor.nullable(),
 });
 
 /** `GET /history/retention` */

@@ -1,9 +1,17 @@
 import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
 import { LIMITS } from '../limits.ts';
-import { zCollectionId, zMasterId, zMinionId, zTaskId, zTemplateId, zUserSub } from '../names.ts';
+import {
+  zCollectionId,
+  zMasterId,
+  zMinionId,
+  zNewTemplateId,
+  zTaskId,
+  zTemplateId,
+  zUserSub,
+} from '../names.ts';
 import { zCollectionName } from './collections.ts';
-import { zTime } from './common.ts';
+import { zTimeAsked } from './common.ts';
 import { zInventoryFacts } from './inventories.ts';
 import { zMasterUpdate, zMinionPut } from './masters.ts';
 import { zPillarCreate } from './pillars.ts';
@@ -54,7 +62,7 @@ export const zInventoryRecord = z.strictObject({
   facts: zInventoryFacts,
 });
 
-export const zTemplateRecord = zTemplateUpdate.extend({ kind: z.literal('template'), id: zTemplateId });
+export const zTemplateRecord = zTemplateUpdate.extend({ kind: z.literal('template'), id: zNewTemplateId });
 
 /** A task as it is, also one that has ended. Minions and collections of it may be gone. */
 export const zTaskRecord = z.strictObject({
@@ -70,8 +78,8 @@ export const zTaskRecord = z.strictObject({
     .array(zCollectionId)
     .max(LIMITS.collectionsPerTask, `more than ${LIMITS.collectionsPerTask} collections`)
     .optional(),
-  expires_at: zTime.nullable().optional(),
-  ended_at: zTime.nullable().optional(),
+  expires_at: zTimeAsked.nullable().optional(),
+  ended_at: zTimeAsked.nullable().optional(),
 });
 
 /** As in `POST /pillars`. A secret is plain and is sealed on its way in, or comes as it was exported, `$enc`. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
 import { TGT_TYPES, zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType, zUserSub } from '../names.ts';
 import { pageOf, zCursor, zPageLimit, zTime } from './common.ts';
-import { secretField, secretIfMarked } from './secret-fields.ts';
+import { secretField, secretIfMarked, secretIfRefused } from './secret-fields.ts';
 
 /**
  * `POST /pillars`. `tgt_id` may be sent as the id of the target; `pillarenv` may be sent and is always overwritten
@@ -11,7 +11,7 @@ import { secretField, secretIfMarked } from './secret-fields.ts';
 export const zPillarCreate = z.strictObject({
   tgt_type: z.enum(TGT_TYPES, 'must be "root", "collection", "minion", "task" or "task_tpl"'),
   name: zPillarName,
-  value: secretField(zValue, secretIfMarked),
+  value: secretField(zValue, secretIfRefused),
   is_secret: z.boolean('must be true or false').optional(),
   created_by: zUserSub.optional(),
   /** With tgt_type minion. */
@@ -24,8 +24,8 @@ export const zPillarCreate = z.strictObject({
 });
 export type PillarCreate = z.infer<typeof zPillarCreate>;
 
-/** `PUT /pillars/{pid}`. A refused value may have been meant for a secret. */
-export const zPillarUpdate = z.strictObject({ value: secretField(zValue, (_, accepted) => !accepted) });
+/** `PUT /pillars/{pid}` */
+export const zPillarUpdate = z.strictObject({ value: secretField(zValue, secretIfRefused) });
 
 /** `POST /pillars/list`: root and minion pillars only (seed 000). */
 export const zPillarList = z.strictObject({
@@ -62,6 +62,9 @@ export const zPillarView = z.strictObject({
   etag: z.string(),
 });
 export type PillarView = z.infer<typeof zPillarView>;
+
+/** `POST /pillars/{pid}/unseal`: what was a secret until now. */
+export const zPillarUnsealed = zPillarView.extend({ value: secretField(zValue) });
 
 export const zPillarPage = pageOf(zPillarView);
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TGT_TYPES, zPillarName, zUserSub } from '../names.ts';
-import { zCursor, zPageLimit, zTime } from './common.ts';
+import { zCursor, zPageLimit, zTimeAsked } from './common.ts';
 
 const zPart = z.string().min(1, 'is empty').max(1024, 'is longer than 1024 characters');
 
@@ -16,8 +16,8 @@ export const zPillarSearch = z.strictObject({
   created_by: zUserSub.optional(),
   updated_by: zUserSub.optional(),
   /** Changed last at this time or later, and before that one. */
-  since: zTime.optional(),
-  until: zTime.optional(),
+  since: zTimeAsked.optional(),
+  until: zTimeAsked.optional(),
   limit: zPageLimit.optional(),
   cursor: zCursor.optional(),
 });

@@ -25,6 +25,11 @@ export function secretField<S extends z.ZodType>(
   return own;
 }
 
+/** A value that is sent: a refused one may have been meant for a secret that is there. */
+export function secretIfRefused(parent: Readonly<Record<string, unknown>>, accepted: boolean): boolean {
+  return !accepted || secretIfMarked(parent);
+}
+
 /** The value of a pillar, where the pillar itself says whether it is a secret. */
 export function secretIfMarked(parent: Readonly<Record<string, unknown>>): boolean {
   return parent.is_secret === true;

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
+import { ERROR_CODES } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
 import {
   zCollectionId,
   zMasterId,
   zMinionId,
+  zNewTemplateId,
   zPillarName,
   zTemplateId,
   zTgtType,
@@ -14,18 +16,14 @@ import { zCollectionName } from './collections.ts';
 import { pageOf, zCursor, zPageLimitText, zTime } from './common.ts';
 import { zIdentityToken } from './identity.ts';
 import { zPillarView } from './pillars.ts';
-import { secretField, secretIfMarked } from './secret-fields.ts';
+import { secretField, secretIfRefused } from './secret-fields.ts';
 
 /** What people call a template. */
 const zTemplateName = zCollectionName;
-const zPathId = zTemplateId.refine(
-  (s) => s !== '.' && s !== '..',
-  'template id is "." or "..", which no URL can carry',
-);
 
 /** `POST /tasks/templates`. The schema is a JSON Schema of draft 2020-12, or of draft-07 when its `$schema` says so. */
 export const zTemplateCreate = z.strictObject({
-  id: zPathId.optional(),
+  id: zNewTemplateId.optional(),
   name: zTemplateName,
   schema: zValue,
 });
@@ -69,7 +67,7 @@ export const zWithDefaults = z.strictObject({
 
 const zNamedValue = z.strictObject({
   name: zPillarName,
-  value: secretField(zValue, secretIfMarked),
+  value: secretField(zValue, secretIfRefused),
   is_secret: z.boolean('must be true or false').optional(),
 });
 export type NamedValue = z.infer<typeof zNamedValue>;
@@ -94,7 +92,7 @@ export const zTaskState = z.enum(TASK_STATE_NAMES, `must be one of ${TASK_STATE_
 
 /** `POST /tasks`: a task of a template, with its pillars (seed 000, create_for_task). */
 export const zTaskCreate = z.strictObject({
-  tpl_id: zPathId,
+  tpl_id: zTemplateId,
   minions: z
     .array(z.strictObject({ master: zMasterId, minion_id: zMinionId }))
     .max(LIMITS.minionsPerTask, `more than ${LIMITS.minionsPerTask} minions`)
@@ -136,14 +134,18 @@ export const zTaskView = z.strictObject({
 export const zTaskDetail = zTaskView.extend({
   pillars: z.array(z.strictObject({ pid: z.string(), name: z.string(), is_secret: z.boolean() })),
 });
-/** As it was made. `identity`: its token; null where the maker's own token makes none (see docs/identities.md). */
-export const zTaskCreated = zTaskDetail.extend({ identity: zIdentityToken.nullable() });
+/** As it was made. `identity`: its token; null where whoever makes the task has none for it (see docs/identities.md). */
+export const zTaskCreated = zTaskDetail.extend({
+  identity: zIdentityToken.nullable(),
+  /** Why there is none; null where there is one. */
+  identity_refused: z.strictObject({ code: z.enum(ERROR_CODES), detail: z.string() }).nullable(),
+});
 export const zTaskPage = pageOf(zTaskView);
 
 /** `GET /tasks` */
 export const zTaskQuery = z.strictObject({
   state: zTaskState.optional(),
-  tpl_id: zPathId.optional(),
+  tpl_id: zTemplateId.optional(),
   limit: zPageLimitText.optional(),
   cursor: zCursor.optional(),
 });

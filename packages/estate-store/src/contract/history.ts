@@ -209,4 +209,34 @@ export function testHistory(create: h.CreateHarness): void {
       });
     });
   });
+
+  test('the history of a scope of any size is read in pages, three versions of each pillar', async () => {
+    await h.withStore(create, async (store) => {
+      await h.writeTick(store, ...fleet);
+      await h.writeTick(store, h.createPillar('p1'), h.createPillar('p2'), h.createPillar('p3'));
+      for (let i = 0; i < 40; i++)
+        await store.write(h.batch([h.updatePillar('p1', BigInt(i))], [], { atMs: h.NOW_MS + i + 1 }));
+      await store.write(h.batch([h.deletePillar('p2')], [], { atMs: h.NOW_MS + 50 }));
+      const ask = async (after: string | undefined, limit = 2, pids?: string[], at = 20) => {
+        const page = await store.readScopePage('base', { pids, at, after, limit });
+        return [page.marks.map(({ pid, tick, op }) => `${pid}@${tick} ${op}`), page.next];
+      };
+      const p1 = ['p1@2 create', 'p1@20 update', 'p1@42 update'];
+      const p2 = ['p2@2 create', 'p2@43 delete'];
+      assert.deepEqual(await ask(undefined), [[...p1, ...p2], 'p2']);
+      assert.deepEqual(await ask('p2'), [['p3@2 create'], undefined]);
+      assert.deepEqual(await ask(undefined, 1), [p1, 'p1']);
+      assert.deepEqual(await ask('p1', 9, ['p1', 'p2']), [p2, undefined]);
+      assert.deepEqual(await ask(undefined, 9, ['p1'], 1), [['p1@2 create', 'p1@42 update'], undefined]);
+      const page = await store.readScopePage('base', { pids: undefined, at: 20, after: undefined, limit: 9 });
+      assert.deepEqual([page.clock, page.historyFloor.tick], [(await h.look(store)).clock, 0]);
+      const later = async (ms: number, pids?: string[]) =>
+        (await store.findScopeChange('base', { pids, afterMs: h.NOW_MS + ms })).tick;
+      assert.deepEqual(
+        [await later(-1), await later(0), await later(7), await later(7, ['p2', 'p3']), await later(50)],
+        [2, 3, 10, 43, undefined],
+      );
+      assert.equal((await store.findScopeChange('nowhere', { pids: undefined, afterMs: 0 })).tick, undefined);
+    });
+  });
 }

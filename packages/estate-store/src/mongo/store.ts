@@ -14,6 +14,7 @@ import { migrate, renewIncarnation } from './migrate.ts';
 import { type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import * as reads from './reads.ts';
 import { INDEX } from './schema.ts';
+import * as scopes from './scope-history.ts';
 import { searchPillars } from './search.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
@@ -115,6 +116,16 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
       use(() =>
         readTransaction(connection, deadlineMs(), (group) =>
           reads.readScopeHistory(group, pillarenv, options),
+        ),
+      ),
+    readScopePage: (pillarenv, options) =>
+      use(() =>
+        readTransaction(connection, deadlineMs(), (group) => scopes.readScopePage(group, pillarenv, options)),
+      ),
+    findScopeChange: (pillarenv, options) =>
+      use(() =>
+        readTransaction(connection, deadlineMs(), (group) =>
+          scopes.findScopeChange(group, pillarenv, options),
         ),
       ),
     getCollection: (id) => use(() => reads.readCollection(tables, limit, id)),

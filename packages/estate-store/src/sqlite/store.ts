@@ -9,6 +9,7 @@ import * as keys from './key-use.ts';
 import { createReadConnection, type ReadConnection } from './read-connection.ts';
 import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
+import * as scopes from './scope-history.ts';
 import { searchPillars } from './search.ts';
 import { readSnapshot } from './snapshot.ts';
 import * as tasks from './task-reads.ts';
@@ -103,6 +104,10 @@ function createReading({ read }: ReadConnection): Reading {
     getVersion: async (pid, tick) => read((db) => reads.getVersion(db, pid, tick)),
     readScopeHistory: async (pillarenv, options) =>
       read((db, clock) => reads.readScopeHistory(db, clock, pillarenv, options)),
+    readScopePage: async (pillarenv, options) =>
+      read((db, clock) => scopes.readScopePage(db, clock, pillarenv, options)),
+    findScopeChange: async (pillarenv, options) =>
+      read((db, clock) => scopes.findScopeChange(db, clock, pillarenv, options)),
     getCollection: async (id) => read((db) => reads.readCollection(db, id)),
     listCollections: async () => read((db) => reads.listCollections(db)),
     getBranch: async (id) => read((db) => reads.readBranch(db, id)),

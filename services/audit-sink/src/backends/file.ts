@@ -35,14 +35,15 @@ export function createFileBackend(
   const { bus, events } = deps;
   const names = namesOf(options.path);
   const bury = createBury(bus, NAME, events);
+  const persister = createPersister(events);
   const housekeeping = createHousekeeping({
     ...options,
     bus,
     names,
     events,
     logName: path.basename(options.path),
+    inTurn: persister.inTurn,
   });
-  const persister = createPersister(events);
   const takeBatch = createBatchTaker(options, { bus, bury, persister, events });
   let lock: FileLock | undefined;
   let writer: Writer | undefined;

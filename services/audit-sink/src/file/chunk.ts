@@ -34,8 +34,8 @@ export function buildChunk(entries: readonly Entry[], end: number, place: Place)
     for (const [i, line] of lines.entries()) {
       parts.push(line, LINE_END);
       at += line.length + 1;
-      head = nextHead(head, seq, line);
       const part = i < lines.length - 1 ? 'p' : kind;
+      head = nextHead(head, { kind: part, seq, storedAtNs }, line);
       records += formatRecord({ kind: part, seq, storedAtNs, end: at, head });
     }
     if (lines.length === 0) records += formatRecord({ kind: 's', seq, storedAtNs, end: at, head });

@@ -1,14 +1,17 @@
 import path from 'node:path';
 import type { FileNames } from '@colonnade/audit-log';
 import type { Bus } from '@colonnade/bus';
-import { auditAnchorSubject, encode, startCall, zAuditAnchor } from '@colonnade/contracts';
+import { auditAnchorSubject, ColonnadeError, encode, startCall, zAuditAnchor } from '@colonnade/contracts';
 import type { Events } from '../events.ts';
-import { type KeepOptions, pruneRotated, removeDrafts } from './prune.ts';
+import type { LogFormat } from './format.ts';
+import { removalEntry } from './open-log.ts';
+import type { Persister } from './persister.ts';
+import { type KeepOptions, pruneRotated, type Removal, removeDrafts } from './prune.ts';
 import type { Writer } from './writer.ts';
 
 /** What goes on beside the writing: rotated files are compressed and removed, the chain's head is anchored. */
 export type Housekeeping = AsyncDisposable & {
-  start(writer: Pick<Writer, 'place'>): void;
+  start(writer: Pick<Writer, 'place' | 'append'>): void;
   rotated(file: string): void;
 };
 
@@ -20,13 +23,16 @@ export function createHousekeeping(options: {
   keep: KeepOptions;
   anchorMs: number;
   logName: string;
+  format: LogFormat;
   events: Events;
+  /** Lets one thing at a time happen to the log. */
+  inTurn: Persister['inTurn'];
 }): Housekeeping {
-  const { bus, names, keep, events, logName } = options;
+  const { bus, names, keep, events, logName, format, inTurn } = options;
   const stop = new AbortController();
   let anchored = '';
   let timer: NodeJS.Timeout | undefined;
-  let writer: Pick<Writer, 'place'> | undefined;
+  let writer: Pick<Writer, 'place' | 'append'> | undefined;
   let tidying: Promise<void> | undefined;
   let tidyAgain = false;
 
@@ -57,11 +63,16 @@ export function createHousekeeping(options: {
       events.anchorFailed(thrown);
     }
   };
+  const record = async (removal: Removal) => {
+    const open = writer;
+    if (open === undefined) throw new ColonnadeError('unavailable', 'the log is not open');
+    await inTurn(() => open.append([removalEntry(removal, open.place(), format)]));
+  };
   const tidy = async () => {
     try {
       for (tidyAgain = true; tidyAgain && !stop.signal.aborted; ) {
         tidyAgain = false;
-        events.removed(await pruneRotated(names, keep, Date.now(), stop.signal));
+        events.removed(await pruneRotated(names, keep, Date.now(), stop.signal, record));
       }
     } catch (thrown) {
       events.pruneFailed(thrown);

@@ -1,5 +1,11 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { type JournalHeader, type JournalRecord, parseHeader, parseRecord } from '@colonnade/audit-log';
+import {
+  JOURNAL_FORMAT,
+  type JournalHeader,
+  type JournalRecord,
+  parseHeader,
+  parseRecord,
+} from '@colonnade/audit-log';
 import { ColonnadeError } from '@colonnade/contracts';
 
 /** What a journal says at its end. */
@@ -38,9 +44,13 @@ function readHeader(file: string, line: string): JournalHeader {
   try {
     return parseHeader(line);
   } catch (cause) {
-    throw new ColonnadeError('misconfigured', `${file} is no journal of an audit log; move it away`, {
-      cause,
-    });
+    throw new ColonnadeError(
+      'misconfigured',
+      `${file} is no journal of an audit log in the format ${JOURNAL_FORMAT}; move it and its log away`,
+      {
+        cause,
+      },
+    );
   }
 }
 

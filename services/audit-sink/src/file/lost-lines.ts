@@ -5,6 +5,7 @@ import { parseRecord } from '@colonnade/audit-log';
 /**
  * Which lines a journal vouches for that are not in its log any more.
  * @param size bytes the log has now
+ * @returns undefined where it lost no record of the stream
  */
 export async function readLostLines(
   journal: string,

@@ -1,13 +1,14 @@
 import { microTime } from '@colonnade/audit';
-import type { FileNames } from '@colonnade/audit-log';
+import { type FileNames, removalUri } from '@colonnade/audit-log';
 import type { ConsumerState } from '@colonnade/bus';
-import { encodeText, zAuditEvent } from '@colonnade/contracts';
+import { type AuditEvent, encodeText, zAuditEvent } from '@colonnade/contracts';
 import type { Events } from '../events.ts';
 import { type Gap, gapEvent } from '../gap.ts';
 import type { Entry } from './chunk.ts';
 import type { LogFormat } from './format.ts';
 import { legacyLine } from './legacy.ts';
 import { readLostLines } from './lost-lines.ts';
+import type { Removal } from './prune.ts';
 import { recover } from './recover.ts';
 import { findUnsaid } from './unsaid.ts';
 import { createWriter, type Writer } from './writer.ts';
@@ -27,7 +28,21 @@ export function gapEntry(
   at: { seq: number; storedAtNs: bigint; stream: string },
   format: LogFormat,
 ): Entry {
-  const event = gapEvent({ backend: 'file', ...gap }, at.stream, microTime());
+  return entryOf(gapEvent({ backend: 'file', ...gap }, at.stream, microTime()), at, format);
+}
+
+/** The line that says which rotated files the sink has removed: by it what is kept is known to be all. */
+export function removalEntry(
+  { keptFrom, from, to }: Removal,
+  at: { seq: number; storedAtNs: bigint; stream: string },
+  format: LogFormat,
+): Entry {
+  const gap = { backend: 'file', reason: 'removed_by_rotation', from, to, count: to - from + 1 } as const;
+  const event = { ...gapEvent(gap, at.stream, microTime()), requestURI: removalUri(keptFrom) };
+  return entryOf(event, at, format);
+}
+
+function entryOf(event: AuditEvent, at: { seq: number; storedAtNs: bigint }, format: LogFormat): Entry {
   const line = format === 'legacy' ? legacyLine(event) : encodeText(zAuditEvent, event);
   return { kind: 'g', seq: at.seq, storedAtNs: at.storedAtNs, lines: [Buffer.from(line)] };
 }
@@ -51,8 +66,11 @@ export async function openLog(
     ...options,
     onReplaced: events.replaced,
     describeLoss: async (journal, size) => {
-      const lost = await readLostLines(journal, size);
-      return lost === undefined ? [] : [gapEntry({ reason: 'file_shrank', ...lost }, writer.place(), format)];
+      const lost = await readLostLines(journal, size ?? 0);
+      if (lost === undefined) return [];
+      const gap = { reason: size === undefined ? 'file_gone' : 'file_shrank', ...lost } as const;
+      events.gapWritten({ backend: 'file', ...gap });
+      return [gapEntry(gap, writer.place(), format)];
     },
   });
   const before = writer.place();
@@ -63,11 +81,17 @@ export async function openLog(
     await writer.append([gapEntry(gap, { ...base, seq: writer.place().seq }, format)]);
     events.gapWritten({ backend: 'file', ...gap });
   };
-  await say();
-  if (found === 'shrunk') await writer.noteLoss();
-  if (before.stream !== created) {
-    await writer.startOver(base);
+  try {
     await say();
+    if (found === 'shrunk' || found === 'moved') await writer.noteLoss();
+    if (before.stream !== created) {
+      await writer.startOver(base);
+      await say();
+    }
+    return writer;
+  } catch (thrown) {
+    // It is opened anew at the next try.
+    await writer.close();
+    throw thrown;
   }
-  return writer;
 }

@@ -5,6 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import type { FileNames, Rotated } from '@colonnade/audit-log';
 import { FILE_MODE, syncFolder } from './files.ts';
+import { type JournalEnd, readJournalEnd } from './journal.ts';
+import { placeOf } from './recover.ts';
 
 export type KeepOptions = {
   /** Rotated files kept, newest first; 0: all. */
@@ -17,9 +19,13 @@ export type KeepOptions = {
 const DAY_MS = 86_400_000;
 const DRAFT = '.gz.new';
 
+/** What is removed: sequences from the first to the last, and the head of the chain where what is kept begins. */
+export type Removal = { from: number; to: number; keptFrom: string };
+
 /**
  * Keeps the rotated files to what was asked for, as lumberjack does: the oldest go first, those that stay are compressed.
  * A file's journal stays and goes with it.
+ * @param record writes into the log that the sink itself removes them
  * @returns the logs that were removed
  */
 export async function pruneRotated(
@@ -27,18 +33,14 @@ export async function pruneRotated(
   keep: KeepOptions,
   nowMs: number,
   signal: AbortSignal,
+  record: (removal: Removal) => Promise<void>,
 ): Promise<string[]> {
   const rotated = await names.list();
   const expired = new Set(rotated.filter((one) => isExpired(one, keep, nowMs)));
   if (keep.maxBackups > 0) {
     for (const one of rotated.slice(0, Math.max(0, rotated.length - keep.maxBackups))) expired.add(one);
   }
-  const removed: string[] = [];
-  for (const { log, gz, journal } of expired) {
-    for (const file of [log, gz, journal]) if (file !== undefined) await rm(file, { force: true });
-    const gone = gz ?? log;
-    if (gone !== undefined) removed.push(path.basename(gone));
-  }
+  const removed = await remove([...expired], record);
   if (keep.compress) {
     for (const { log } of rotated.filter((one) => !expired.has(one))) {
       if (signal.aborted) break;
@@ -47,6 +49,38 @@ export async function pruneRotated(
   }
   await syncFolder(names.dir);
   return removed;
+}
+
+/** A log goes before its journal, and its journal only when the removal is on record. */
+async function remove(
+  expired: readonly Rotated[],
+  record: (removal: Removal) => Promise<void>,
+): Promise<string[]> {
+  const removal = await removalOf(expired);
+  const told =
+    removal === undefined ||
+    (await record(removal).then(
+      () => true,
+      () => false,
+    ));
+  const logs = expired.flatMap(({ log, gz }) => [log ?? [], gz ?? []].flat());
+  for (const file of logs) await rm(file, { force: true });
+  // On a full disk there is room to say so only now.
+  if (!told) await record(removal);
+  for (const { journal } of expired) if (journal !== undefined) await rm(journal, { force: true });
+  return logs.map((file) => path.basename(file));
+}
+
+async function removalOf(expired: readonly Rotated[]): Promise<Removal | undefined> {
+  const ends: JournalEnd[] = [];
+  for (const { journal } of expired) {
+    const end = journal === undefined ? undefined : await readJournalEnd(journal);
+    if (end !== undefined) ends.push(end);
+  }
+  const [first, last] = [ends[0], ends.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const { seq, head } = placeOf(last);
+  return { from: first.header.seq + 1, to: seq, keptFrom: head };
 }
 
 /** Compressed copies that a killed process left unfinished. */

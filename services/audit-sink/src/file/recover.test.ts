@@ -135,41 +135,50 @@ test('a kill after both renames, with and without the next file', async () => {
   }
 });
 
-test('a log that was moved, deleted, or replaced by a foreign one: the chain goes on in what is there', async () => {
+test('a log that was moved, deleted, or replaced by a foreign one: the chain goes on, and what is missing is a fault', async () => {
   for (const replace of [undefined, '', 'foreign line\n', 'foreign line without its end']) {
     const { dir, log, open } = await prepare();
     await rename(log, path.join(dir, 'elsewhere'));
     if (replace !== undefined) await writeFile(log, replace);
     const { found, place } = await open(6);
     assert.deepEqual([found, place.seq], ['moved', 5]);
-    const text = await readFile(log, 'utf8');
-    assert.ok(text.endsWith('\nline 6\n') || text === 'line 6\n', text);
-    assert.ok(text.startsWith(replace ?? ''));
+    // What stood there is nobody's to vouch for: it has another name now.
+    assert.equal(await readFile(log, 'utf8'), 'line 6\n');
+    const foreign = (await readdir(dir)).filter((name) => name.startsWith('audit.log.foreign-'));
+    const texts = await Promise.all(foreign.map((name) => readFile(path.join(dir, name), 'utf8')));
+    assert.deepEqual(texts, replace ? [replace] : []);
     const { fault, withoutLog } = await verifyLog(log, []);
-    assert.equal(fault, undefined);
+    assert.equal(fault?.what, 'file_missing');
     assert.equal(withoutLog.length, 1);
   }
 });
 
 test('a log shorter than its journal says is found shrunk, and goes on', async () => {
-  const { log, open } = await prepare();
+  const { dir, log, open } = await prepare();
   await truncate(log, 14);
   const { found, place } = await open(6);
   assert.deepEqual([found, place.seq], ['shrunk', 5]);
-  assert.equal(await readFile(log, 'utf8'), 'line 1\nline 2\nline 6\n');
+  assert.equal(await readFile(log, 'utf8'), 'line 6\n');
+  const [rotated = ''] = (await readdir(dir)).filter((name) => /^audit-.*\.log$/u.test(name));
+  assert.equal(await readFile(path.join(dir, rotated), 'utf8'), 'line 1\nline 2\n');
+  const { fault } = await verifyLog(log, []);
+  assert.deepEqual([fault?.what, fault?.line, fault?.file], ['line_missing', 3, rotated]);
 });
 
-test('without any journal it begins anew behind what is there', async () => {
+test('without any journal it begins anew, and what is there gets another name', async () => {
   const { log, journal, open } = await prepare();
   await rm(journal);
   const { found, place } = await open(1);
   assert.deepEqual([found, place.seq, place.head], ['fresh', 0, CHAIN_START]);
-  assert.match(await readFile(log, 'utf8'), /line 5\nline 1\n$/u);
+  assert.equal(await readFile(log, 'utf8'), 'line 1\n');
 });
 
 test('a file that is no journal is left as it is, and named', async () => {
   const { journal, open } = await prepare();
-  await writeFile(journal, 'something else\n');
-  await assert.rejects(open(6), { code: 'misconfigured' });
-  assert.equal(await readFile(journal, 'utf8'), 'something else\n');
+  const older = (await readFile(journal, 'utf8')).replace('chain/2', 'chain/1');
+  for (const text of ['something else\n', older]) {
+    await writeFile(journal, text);
+    await assert.rejects(open(6), { code: 'misconfigured', message: /audit\.log\.chain.*chain\/2/u });
+    assert.equal(await readFile(journal, 'utf8'), text);
+  }
 });

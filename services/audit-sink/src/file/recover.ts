@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises';
 import { rename } from 'node:fs/promises';
 import path from 'node:path';
-import { CHAIN_START, type FileNames, formatHeader, nextStamp } from '@colonnade/audit-log';
+import { CHAIN_START, type FileNames, formatHeader, JOURNAL_FORMAT, nextStamp } from '@colonnade/audit-log';
 import { inodeOf, openForWriting, replaceFile, syncFolder } from './files.ts';
 import { type JournalEnd, readJournalEnd } from './journal.ts';
 
@@ -13,7 +13,6 @@ export type OpenFiles = {
   log: FileHandle;
   journal: FileHandle;
   inode: string;
-  base: number;
   end: number;
   journalEnd: number;
   place: Place;
@@ -47,12 +46,12 @@ export async function recover(
     };
   }
   const log = await inodeOf(logPath);
-  const end = journal.last?.end ?? journal.header.base;
+  const end = journal.last?.end ?? 0;
   if (log?.inode === journal.header.inode && log.size >= end) {
     return { files: await resume(logPath, names, journal, end), found: 'intact' };
   }
   const found = log?.inode === journal.header.inode ? 'shrunk' : 'moved';
-  const previous = await archiveJournal(names);
+  const previous = await archiveJournal(names, found === 'shrunk' ? logPath : undefined);
   return { files: await begin(logPath, names, placeOf(journal), previous), found };
 }
 
@@ -65,7 +64,7 @@ async function finishRotation(logPath: string, names: FileNames): Promise<void> 
   if (log === undefined || log.inode !== journal?.header.inode) return;
   {
     await using handle = await openForWriting(logPath);
-    await handle.truncate(Math.min(log.size, journal.last?.end ?? journal.header.base));
+    await handle.truncate(Math.min(log.size, journal.last?.end ?? 0));
     await handle.sync();
   }
   await rename(logPath, names.rotatedAt(newest.stamp));
@@ -84,62 +83,62 @@ async function resume(
   await handle.truncate(journal.size);
   await log.sync();
   await handle.sync();
-  const { inode, base, previous } = journal.header;
+  const { inode, previous } = journal.header;
   const place = placeOf(journal);
-  return { log, journal: handle, inode, base, end, journalEnd: journal.size, place, previous };
+  return { log, journal: handle, inode, end, journalEnd: journal.size, place, previous };
 }
 
-/** Starts a journal for whatever file has the log's name now, made if need be; our lines begin at its end. */
+/** Starts a log and its journal. What has the log's name and is not empty no journal vouches for: it gets another name. */
 export async function begin(
   logPath: string,
   names: FileNames,
   place: Place,
   previous: string,
 ): Promise<OpenFiles> {
+  if (((await inodeOf(logPath))?.size ?? 0) > 0) await rename(logPath, foreignName(logPath));
   const log = await openForWriting(logPath);
   try {
-    const { ino, dev, size } = await log.stat({ bigint: true });
-    const base = await endLine(log, Number(size));
+    const { ino, dev } = await log.stat({ bigint: true });
     await log.sync();
     const inode = `${dev}:${ino}`;
     const text = formatHeader({
-      format: 'colonnade-audit-chain/1',
+      format: JOURNAL_FORMAT,
       stream: place.stream,
       seq: place.seq,
       stored_at_ns: String(place.storedAtNs),
       head: place.head,
-      base,
       inode,
       previous,
     });
     await replaceFile(names.journal, text);
     const journal = await openForWriting(names.journal);
-    return { log, journal, inode, base, end: base, journalEnd: Buffer.byteLength(text), place, previous };
+    return { log, journal, inode, end: 0, journalEnd: Buffer.byteLength(text), place, previous };
   } catch (thrown) {
     await log.close();
     throw thrown;
   }
 }
 
-/** A foreign file that does not end in a line end must not lend its last line to our first. */
-async function endLine(log: FileHandle, size: number): Promise<number> {
-  if (size === 0) return 0;
-  const last = Buffer.alloc(1);
-  await log.read(last, 0, 1, size - 1);
-  if (last[0] === 0x0a) return size;
-  await log.write('\n', size);
-  return size + 1;
+/** None of a rotated file, so that nobody takes it for one. */
+function foreignName(logPath: string): string {
+  return `${logPath}.foreign-${new Date().toISOString().replaceAll(':', '-')}`;
 }
 
-/** Gives the journal the name of a rotated file; its log is elsewhere. @returns the new name, without the folder */
-export async function archiveJournal(names: FileNames): Promise<string> {
+/**
+ * Gives the journal the name of a rotated file.
+ * @param cutLog the log it is of, which lost its end and goes with it; else that is elsewhere
+ * @returns the new name, without the folder
+ */
+export async function archiveJournal(names: FileNames, cutLog?: string): Promise<string> {
   const rotated = await names.list();
   // A rotation that failed half way, on a full disk for one, has given it its new name already.
   if ((await inodeOf(names.journal)) === undefined) {
     return path.basename(rotated.findLast((r) => r.journal !== undefined)?.journal ?? '');
   }
-  const archived = names.journalOf(names.rotatedAt(nextStamp(rotated, Date.now())));
+  const rotatedLog = names.rotatedAt(nextStamp(rotated, Date.now()));
+  const archived = names.journalOf(rotatedLog);
   await rename(names.journal, archived);
+  if (cutLog !== undefined) await rename(cutLog, rotatedLog);
   await syncFolder(names.dir);
   return path.basename(archived);
 }

@@ -14,9 +14,9 @@ export type WriterOptions = {
   sync: boolean;
   onRotated: (file: string) => void;
   /** Someone moved, deleted or shortened the log under us, or wrote to it. */
-  onReplaced: (how: 'moved' | 'shrunk' | 'grown') => void;
-  /** The record of what a log lost that is now this short, from the journal it had. */
-  describeLoss: (journal: string, size: number) => Promise<readonly Entry[]>;
+  onReplaced: (how: 'moved' | 'deleted' | 'shrunk' | 'grown') => void;
+  /** The record of what a log lost, from the journal it had. @param size bytes it has now; undefined when it is gone */
+  describeLoss: (journal: string, size: number | undefined) => Promise<readonly Entry[]>;
 };
 
 /** The one writer of a log. Not for two calls at once. */
@@ -26,7 +26,7 @@ export type Writer = {
   append(entries: Entry[]): Promise<void>;
   /** Begins a new file with another place in the stream: the old numbering has ended. */
   startOver(place: Omit<Place, 'head'>): Promise<void>;
-  /** Writes down what the log lost that was found shorter at the start. */
+  /** Writes down what the log lost that was found shorter, or not at all, at the start. */
   noteLoss(): Promise<void>;
   /** Looks whether the log is still under its name, and makes it anew when not. */
   reopen(): Promise<void>;
@@ -46,10 +46,10 @@ export function createWriter(opened: OpenFiles, options: WriterOptions): Writer 
   const append = async (entries: Entry[]) => {
     while (entries.length + state.notes.length > 0) {
       await reopen(state, options);
-      const { end, base } = state.files;
+      const { end } = state.files;
       const queue = state.notes.length > 0 ? state.notes : entries;
       const fitting = countFitting(queue, options.maxBytes - end);
-      if (fitting === 0 && end > base) {
+      if (fitting === 0 && end > 0) {
         await rotate(state, options, state.files.place);
         continue;
       }
@@ -73,12 +73,14 @@ export function createWriter(opened: OpenFiles, options: WriterOptions): Writer 
 
 async function reopen(state: State, options: WriterOptions): Promise<void> {
   const there = await inodeOf(options.path);
-  const { inode, end, place } = state.files;
+  const { log, inode, end, place } = state.files;
   if (there?.inode !== inode || there.size < end) {
-    await beginAnew(state, options, place, await archiveJournal(options.names));
     const shrunk = there?.inode === inode;
-    options.onReplaced(shrunk ? 'shrunk' : 'moved');
-    if (shrunk) await collectLoss(state, options);
+    const deleted = !shrunk && (await log.stat()).nlink === 0;
+    const previous = await archiveJournal(options.names, shrunk ? options.path : undefined);
+    await beginAnew(state, options, place, previous);
+    options.onReplaced(shrunk ? 'shrunk' : deleted ? 'deleted' : 'moved');
+    if (shrunk || deleted) await collectLoss(state, options);
     return;
   }
   if (!state.torn && there.size === end) return;
@@ -112,8 +114,9 @@ async function beginAnew(
 }
 
 async function collectLoss(state: State, { names, describeLoss }: WriterOptions): Promise<void> {
-  const { previous, base } = state.files;
-  state.notes.push(...(await describeLoss(path.join(names.dir, previous), base)));
+  const journal = path.join(names.dir, state.files.previous);
+  const left = await inodeOf(journal.slice(0, -path.extname(journal).length));
+  state.notes.push(...(await describeLoss(journal, left?.size)));
 }
 
 /** @returns false when the log is in no folder any more, so that nothing is written */

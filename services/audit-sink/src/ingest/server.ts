@@ -58,8 +58,7 @@ export async function startIngest(
     try {
       refuseUnfit(request, options.credentials, busy);
       const items = parseEventList(await readBody(request, options.maxBodyBytes));
-      await storeItems(deps.bus, items, deps.events);
-      answer(response, 200, { stored: items.length });
+      answer(response, 200, await storeItems(deps.bus, items, deps.events));
       deps.events.ingestAnswered(200);
     } catch (thrown) {
       const error = toColonnadeError(thrown);

@@ -18,11 +18,15 @@ const AT_ONCE = 32;
 const BUDGET_MS = 5000;
 
 /**
- * Stores every item of a list in AUDIT; what is no event is stored as a dead letter. The message id is a hash of the content, so
+ * Stores every item of a list in AUDIT; what is no event is stored as a dead letter, and counted as one. The message id is a hash of the content, so
  * that a list which is sent again within the stream's window is stored once.
  * @throws ColonnadeError `bus_unavailable`: not all of it is stored; the sender tries again
  */
-export async function storeItems(bus: Bus, items: readonly IngestedItem[], events: Events): Promise<void> {
+export async function storeItems(
+  bus: Bus,
+  items: readonly IngestedItem[],
+  events: Events,
+): Promise<{ stored: number; dead: number }> {
   if (!bus.isConnected()) throw new ColonnadeError('bus_unavailable', 'the bus is not connected');
   const call = startCall(BUDGET_MS);
   const queue = [...items];
@@ -31,6 +35,8 @@ export async function storeItems(bus: Bus, items: readonly IngestedItem[], event
       await storeItem(bus, item, call, events);
   };
   await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, work));
+  const stored = items.filter(({ ok }) => ok).length;
+  return { stored, dead: items.length - stored };
 }
 
 async function storeItem(bus: Bus, item: IngestedItem, call: Call, events: Events): Promise<void> {

@@ -47,7 +47,7 @@ export async function planTemplate(
   const planned = { kind: 'template', key: id, ...shown(found && view(found), view(asked)) } as const;
   if (isUnchanged(planned)) return { ...planned, change: undefined };
   may(principal, 'pillar:write');
-  await schemas.check(schema);
+  await schemas.check(principal.rateKey, schema);
   const record = { id, name, schema };
   return {
     ...planned,

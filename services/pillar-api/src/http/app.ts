@@ -22,6 +22,7 @@ import { limitArrival } from './limit-arrival.ts';
 import { writeProblem } from './problem.ts';
 import { limitRate, type Rates } from './rates.ts';
 import type { Method, Route, Scope } from './route.ts';
+import { adoptStrays, createStrays, requireHost } from './strays.ts';
 import { acceptStreams } from './streamed-route.ts';
 
 declare module 'fastify' {
@@ -61,7 +62,8 @@ export type AppOptions = {
 
 /** The HTTP side: one parser, one error handler, one place where access is decided. */
 export function createApp(options: AppOptions): FastifyInstance {
-  const app = fastify({
+  const strays = createStrays();
+  const app: FastifyInstance = fastify({
     logger: false,
     genReqId: () => randomUUID(),
     bodyLimit: LIMITS.httpBodyBytes,
@@ -72,26 +74,23 @@ export function createApp(options: AppOptions): FastifyInstance {
     requestTimeout: 0,
     trustProxy: options.trustedProxies ?? false,
     routerOptions: { maxParamLength: 1024 },
-    http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000 },
-    frameworkErrors: (error, request, reply) =>
-      sendError(options, error, request as FastifyRequest, reply as FastifyReply),
+    http: { maxHeaderSize: 16 * 1024, headersTimeout: 10_000, requireHostHeader: false },
+    frameworkErrors: (error, request, reply) => strays.take(app, error, request.raw, reply.raw),
     clientErrorHandler: answerBrokenRequest,
   });
+  adoptStrays(app, strays);
   acceptJsonOnly(app);
   acceptStreams(app, Object.values(BULK_MEDIA_TYPES));
   addHooks(app, options);
+  const noRoute = (request: FastifyRequest, reply: FastifyReply) =>
+    tellNoRoute(app, strays.reasonOf(request), request, reply);
   app.setErrorHandler(
     options.audit.errorHandler((error, request, reply) =>
-      sendError(
-        options,
-        isForeignMethod(error, request) ? noRoute(app, request, reply) : error,
-        request,
-        reply,
-      ),
+      sendError(options, isForeignMethod(error, request) ? noRoute(request, reply) : error, request, reply),
     ),
   );
   app.setNotFoundHandler((request, reply) => {
-    throw noRoute(app, request, reply);
+    throw noRoute(request, reply);
   });
   for (const route of options.routes) registerRoute(app, route);
   for (const route of options.opsRoutes) registerOpsRoute(app, route, options.metricsAnonymous);
@@ -111,7 +110,10 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
     if (request.principal !== undefined) limitRate(options.rates, request.principal.rateKey, reply);
   });
   options.audit.register(app);
-  app.addHook('onRequest', async (request) => authorise(request));
+  app.addHook('onRequest', async (request) => {
+    authorise(request);
+    requireHost(request);
+  });
   let closing = false;
   app.addHook('preClose', async () => {
     closing = true;
@@ -188,9 +190,10 @@ function registerRoute(app: FastifyInstance, route: Route): void {
     config: { permission, scope, audit, accepts },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
-      const { call, audit } = request;
+      const { audit, principal } = request;
+      const call = { ...request.call, user: principal.sub };
       const recorded = audit === undefined ? call : { ...call, auditID: audit.auditID };
-      return route.run(request, reply, request.principal, recorded);
+      return route.run(request, reply, principal, recorded);
     },
   });
 }
@@ -214,7 +217,14 @@ function registerOpsRoute(app: FastifyInstance, route: OpsRoute, metricsAnonymou
 
 const METHODS: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
-function noRoute(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): ColonnadeError {
+function tellNoRoute(
+  app: FastifyInstance,
+  reason: ColonnadeError | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): ColonnadeError {
+  if (reason?.code === 'method_not_allowed') reply.header('allow', METHODS.join(', '));
+  if (reason !== undefined) return reason;
   const path = request.url.split('?', 1)[0] ?? '/';
   const allowed: string[] = METHODS.filter((method) => app.findRoute({ url: path, method }) !== null);
   if (allowed.length === 0) return new ColonnadeError('not_found', 'there is no such path');

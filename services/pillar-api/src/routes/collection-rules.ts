@@ -27,6 +27,7 @@ function putRoute(estate: Estate): Route {
     url: URL,
     permission: 'collection:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zCollectionRule,
     response: zCollectionView,
@@ -43,6 +44,7 @@ function deleteRoute(estate: Estate): Route {
     url: URL,
     permission: 'collection:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zCollectionView,
     handle: ({ principal, params, conditions }) =>

@@ -151,6 +151,7 @@ function patchRoute(estate: Estate): Route {
     url: '/collections/:id',
     permission: 'collection:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zCollectionPatch,
     response: zCollectionView,
@@ -183,6 +184,7 @@ function deleteRoute(estate: Estate): Route {
     url: '/collections/:id',
     permission: 'collection:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

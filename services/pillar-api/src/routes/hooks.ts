@@ -3,7 +3,7 @@ import {
   hooksHistory,
   hooksList,
   hooksTry,
-  startCall,
+  restartCall,
   zHookFolderPage,
   zHookPath,
   zHookRunPage,
@@ -77,7 +77,7 @@ function runRoute(bus: Asker): Route {
     response: zHookTried,
     async handle({ principal, params: { event }, body, call }) {
       const asked = { ...body, event, by: principal.sub };
-      const answer = await bus.request(hooksTry, asked, startCall(RUN_BUDGET_MS, call.traceparent));
+      const answer = await bus.request(hooksTry, asked, restartCall(RUN_BUDGET_MS, call));
       return { status: 200, body: answer };
     },
   });

@@ -1,7 +1,7 @@
 import {
   BULK_MEDIA_TYPES,
   ColonnadeError,
-  startCall,
+  restartCall,
   zImportQuery,
   zImportReport,
 } from '@colonnade/contracts';
@@ -47,7 +47,7 @@ export function importRoute(
           // It takes longer than a request may wait for other services: each of those calls has the time to itself.
           {
             ...{ store: estate.store, kms, schemas },
-            newCall: () => startCall(requestBudgetMs, call.traceparent),
+            newCall: () => restartCall(requestBudgetMs, call),
           },
           {
             // Not destroyed when the rest is not read: the answer goes over the same connection.

@@ -41,6 +41,7 @@ function receiveRoute(estate: Estate): Route {
     url: '/inventories',
     permission: 'minion:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     // Checked by the handler: one that cannot be used is an event of its own.
     body: zValue,
@@ -153,6 +154,7 @@ function dropRoute(estate: Estate): Route {
     url: '/masters/:master/minions/:id/inventory',
     permission: 'minion:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     params: zInventoryPath,
     response: zNothing,

@@ -7,7 +7,7 @@ import {
   type HookRun,
   hooksRun,
   type InventoryFacts,
-  startCall,
+  restartCall,
   zInventoryFacts,
 } from '@colonnade/contracts';
 import type { MinionRecord } from '@colonnade/estate-store';
@@ -57,7 +57,7 @@ export function createLifecycle(
           by,
           parameters: parametersOf(minion, facts),
         },
-        startCall(HOOKS_BUDGET_MS, call.traceparent),
+        restartCall(HOOKS_BUDGET_MS, call),
       );
       if (result.status === 'error') throw new ColonnadeError('conflict', refusalOf(result));
     },

@@ -121,6 +121,7 @@ function updateRoute(estate: Estate): Route {
     url: '/masters/:id',
     permission: 'master:write',
     scope: 'estate',
+    floor: true,
     idempotency: 'ignored',
     body: zMasterUpdate,
     response: zMasterView,

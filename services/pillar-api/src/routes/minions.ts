@@ -31,6 +31,7 @@ function putRoute(estate: Estate, lifecycle: Lifecycle): Route {
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     params: zMinionPath,
     body: zMinionPut,
@@ -145,6 +146,7 @@ function deleteRoute(estate: Estate, lifecycle: Lifecycle): Route {
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions, call }) {

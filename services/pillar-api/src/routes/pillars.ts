@@ -35,6 +35,7 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
     url: '/pillars',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'kept',
     body: zPillarCreate,
     response: zPillarView,
@@ -102,6 +103,7 @@ function updateRoute(estate: Estate): Route {
     url: '/pillars/:pid',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zPillarUpdate,
     response: zPillarView,
@@ -151,6 +153,7 @@ function deleteRoute(estate: Estate): Route {
     url: '/pillars/:pid',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

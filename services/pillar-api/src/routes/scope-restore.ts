@@ -6,12 +6,20 @@ import { pillarEvent } from '../estate-events.ts';
 import { type Conditions, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
-import { checkBatch, loadScope, type ScopeChange, type ScopeChanges } from '../scope-changes.ts';
+import {
+  arrange,
+  checkFree,
+  loadPart,
+  type ScopeChange,
+  type ScopeChanges,
+  type ScopePart,
+} from '../scope-changes.ts';
 import { requireNamePermission } from './pillars.ts';
 
 /**
  * `POST /scopes/restore`: a whole scope as it was at a clock or a time. First a dry run, which shows what would be made,
- * changed and deleted; then the same with its ETag as If-Match: what changed since makes it fail. All or nothing.
+ * changed and deleted; then the same with its ETag as If-Match: what changed since makes it fail. Both go through a large
+ * scope in parts, each one transaction: the ETag of a part is the If-Match of the next.
  */
 export function scopeRestoreRoute(estate: Estate, kms: Kms): Route {
   return defineRoute({
@@ -27,20 +35,25 @@ export function scopeRestoreRoute(estate: Estate, kms: Kms): Route {
       const { pillarenv } = body;
       const dryRun = body.dry_run ?? false;
       if (!dryRun) requirePreview(conditions);
-      const found = await loadScope({ store: estate.store, kms, call }, body);
-      const { clock, changes } = found;
-      const since = dryRun ? clock.tick : previewTick(conditions, pillarenv, clock);
-      if (dryRun || countOf(changes) === 0) return answerWith(body, found, dryRun, clock);
-      checkBatch(changes);
-      for (const { now, past } of allOf(changes)) {
-        for (const name of [now.name, past?.name ?? now.name]) requireNamePermission(principal, name);
+      const deps = { store: estate.store, kms, call };
+      const part = await loadPart(deps, body);
+      const { clock, changes, at } = part;
+      if (dryRun) return answerWith(body, part, { ...clock, tick: part.since ?? clock.tick });
+      const since = previewTick(conditions, pillarenv, clock);
+      if (countOf(changes) === 0) return answerWith(body, part, { ...clock, tick: since });
+      checkFree(changes);
+      const puts = await arrange(deps, { pillarenv, at }, changes);
+      const { remove } = changes;
+      for (const { now, past } of [...puts, ...remove.map((one) => ({ now: one, past: one }))]) {
+        for (const name of [now.name, past.name]) requireNamePermission(principal, name);
       }
       const written = await estate.write({
         by: principal.sub,
-        mutations: [{ kind: 'scope.requireUnchanged', pillarenv, since }, ...mutationsOf(changes)],
-        events: eventsOf(changes),
+        mutations: [{ kind: 'scope.requireUnchanged', pillarenv, since }, ...mutationsOf(remove, puts)],
+        events: eventsOf(remove, puts),
       });
-      return answerWith(body, found, false, written.clock);
+      const update = puts.filter(({ now }) => now.op !== 'delete');
+      return answerWith(body, { ...part, changes: { ...changes, update } }, written.clock);
     },
   });
 }
@@ -67,23 +80,15 @@ function previewTick(conditions: Conditions, pillarenv: string, { incarnation, t
   return known ?? tick;
 }
 
-function allOf({
-  create,
-  update,
-  remove,
-}: ScopeChanges): (Pick<ScopeChange, 'now'> & Partial<ScopeChange>)[] {
-  return [...create, ...update, ...remove.map((now) => ({ now }))];
-}
-
-function countOf(changes: ScopeChanges): number {
-  return allOf(changes).length + changes.conflicts.length;
+function countOf({ create, update, remove, conflicts }: ScopeChanges): number {
+  return create.length + update.length + remove.length + conflicts.length;
 }
 
 /** What goes makes room for what comes back under its name. */
-function mutationsOf({ create, update, remove }: ScopeChanges): Mutation[] {
+function mutationsOf(remove: ScopeChanges['remove'], puts: readonly ScopeChange[]): Mutation[] {
   return [
     ...remove.map((now): Mutation => ({ kind: 'pillar.delete', pid: now.pid, expectTick: now.tick })),
-    ...[...update, ...create].map(({ past, now }): Mutation => {
+    ...puts.map(({ past, now }): Mutation => {
       const { pid, tgtType, tgtId, pillarenv, name, value, isSecret } = past;
       const record = { pid, tgtType, tgtId, pillarenv, name, value, isSecret };
       return { kind: 'pillar.restore', expectTick: now.tick, record };
@@ -91,18 +96,18 @@ function mutationsOf({ create, update, remove }: ScopeChanges): Mutation[] {
   ];
 }
 
-function eventsOf({ create, update, remove }: ScopeChanges): OutboxDraft[] {
+function eventsOf(remove: ScopeChanges['remove'], puts: readonly ScopeChange[]): OutboxDraft[] {
+  const typeOf = ({ now }: ScopeChange) => (now.op === 'delete' ? 'pillar.created' : 'pillar.updated');
   return [
     ...remove.map((now) => pillarEvent('pillar.deleted', now)),
-    ...update.map(({ past }) => pillarEvent('pillar.updated', past)),
-    ...create.map(({ past }) => pillarEvent('pillar.created', past)),
+    ...puts.map((one) => pillarEvent(typeOf(one), one.past)),
   ];
 }
 
+/** `clock`: of the first preview, or of the restore itself. */
 function answerWith(
-  { pillarenv }: { pillarenv: string },
-  { at, changes }: Awaited<ReturnType<typeof loadScope>>,
-  dryRun: boolean,
+  { pillarenv, dry_run: dryRun = false }: z.output<typeof zScopeRestore>,
+  { at, changes, next }: ScopePart,
   clock: Clock,
 ) {
   const etag = etagOf(pillarenv, clock.incarnation, clock.tick);
@@ -115,6 +120,7 @@ function answerWith(
     delete: changes.remove.map((now) => ({ pid: now.pid, name: now.name, now: now.tick })),
     unchanged: changes.unchanged,
     conflicts: [...changes.conflicts],
+    next_cursor: next,
   };
   return { status: 200, body, etag };
 }

@@ -1,4 +1,11 @@
-import { ColonnadeError, encodeTree, type PillarView, zEnc, zPillarView } from '@colonnade/contracts';
+import {
+  ColonnadeError,
+  encodeTree,
+  type PillarView,
+  zEnc,
+  zPillarUnsealed,
+  zPillarView,
+} from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
@@ -47,7 +54,7 @@ function unsealRoute(estate: Estate, kms: Kms): Route {
     scope: 'target',
     floor: true,
     idempotency: 'ignored',
-    response: zPillarView,
+    response: zPillarUnsealed,
     async handle(input) {
       requirePermission(input.principal.permissions, 'pillar:write');
       const pillar = await findMatching(estate, input);

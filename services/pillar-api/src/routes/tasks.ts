@@ -59,6 +59,7 @@ function createRoute(
     url: '/tasks',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'kept',
     body: zTaskCreate,
     response: zTaskCreated,
@@ -87,8 +88,7 @@ function createRoute(
           return { view: { ...(await viewMade(estate, principal, made.id, tick)), pillars: made.pillars } };
         },
       );
-      const identity = await identities.issue(principal, view.id, input.call);
-      const made = { ...view, identity };
+      const made = { ...view, ...(await identities.issue(principal, view.id, input.call)) };
       return { status: 201, body: made, etag: view.etag, location: pathOf(view.id), replayed };
     },
   });
@@ -166,6 +166,7 @@ function stateRoute(estate: Estate): Route {
     url: '/tasks/:task_id/state',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zTaskStateChange,
     response: zTaskView,
@@ -195,6 +196,7 @@ function deleteRoute(estate: Estate): Route {
     url: '/tasks/:task_id',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

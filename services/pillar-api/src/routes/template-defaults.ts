@@ -31,7 +31,11 @@ function withDefaultsRoute(estate: Estate, schemas: Schemas): Route {
       const plain = saved.filter(({ isSecret }) => !isSecret);
       const secrets = saved.filter(({ isSecret }) => isSecret).map((pillar) => pillar.name);
       const values = new Map(plain.map((pillar) => [pillar.name, pillar.value]));
-      const { schema, applied, leftOut } = await schemas.putDefaults(template.schema, values);
+      const { schema, applied, leftOut } = await schemas.putDefaults(
+        principal.rateKey,
+        template.schema,
+        values,
+      );
       return { status: 200, body: { id, name, schema, applied, secrets, left_out: leftOut, clock: tick } };
     },
   });
@@ -59,6 +63,7 @@ function putRoute(estate: Estate, kms: Kms): Route {
     url: '/tasks/template/:tpl_id/defaults',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     body: zDefaultsPut,
     response: zDefaultsView,

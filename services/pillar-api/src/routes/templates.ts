@@ -47,7 +47,7 @@ function createRoute(estate: Estate, schemas: Schemas, idempotency: Idempotency)
       const { principal, body, conditions } = input;
       const id = body.id ?? randomBytes(12).toString('hex');
       await requireOn(principal, 'pillar:write', itself(id));
-      await schemas.check(body.schema);
+      await schemas.check(principal.rateKey, body.schema);
       const { replayed, view } = await idempotency.once(
         input,
         'POST /tasks/templates',
@@ -137,7 +137,7 @@ function updateRoute(estate: Estate, schemas: Schemas): Route {
       const { template, incarnation } = await findTemplate(estate, params.tpl_id);
       await requireOn(principal, 'pillar:write', itself(template.id));
       checkIfMatch(conditions, etagOf(template.id, incarnation, template.tick));
-      await schemas.check(body.schema);
+      await schemas.check(principal.rateKey, body.schema);
       const record = { id: template.id, ...body };
       const { clock, atMs } = await estate.write({
         by: principal.sub,
@@ -158,6 +158,7 @@ function deleteRoute(estate: Estate): Route {
     url: '/tasks/templates/:tpl_id',
     permission: 'pillar:write',
     scope: 'target',
+    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

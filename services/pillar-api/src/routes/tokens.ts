@@ -4,7 +4,7 @@ import {
   ColonnadeError,
   deriveGrantKey,
   type READER_RIGHTS,
-  startCall,
+  restartCall,
   zNothing,
   zPageQuery,
   zTokenCreate,
@@ -91,7 +91,7 @@ async function makeToken(
     // As far as it goes, with time of its own, since the request's may be used up; what is left over ends by itself, and its token was shown to nobody.
     if (readerRights(record).length > 0) {
       const grant = await principal.grant('reader.delete', record.id);
-      const time = startCall(CLEAN_UP_MS, call.traceparent);
+      const time = restartCall(CLEAN_UP_MS, call);
       await kms.deleteReader(grant, record.id, time).catch(() => undefined);
     }
     if (written !== undefined)

@@ -1,134 +1,150 @@
-import { Worker } from 'node:worker_threads';
-import { ColonnadeError, type ErrorCode } from '@colonnade/contracts';
+import { createHash } from 'node:crypto';
+import { ColonnadeError } from '@colonnade/contracts';
 import { canonicalText, parseValue, type Value } from '@colonnade/value';
+import { createFairQueue } from './fair-queue.ts';
 import type { Defaults } from './fitting.ts';
+import {
+  type SchemaAnswer,
+  type SchemaJob,
+  SchemaRefusal,
+  type SchemaThread,
+  SchemaTooMuch,
+  startSchemaThread,
+} from './schema-thread.ts';
 import type { Fault } from './validator.ts';
 import type { LeftOut } from './with-defaults.ts';
 
-/** What the thread of `worker.ts` is asked, and answers. Values go as canonical text. */
-export type SchemaJob =
-  | { kind: 'check'; schema: string }
-  | { kind: 'faults'; schema: string; instance: string }
-  | { kind: 'put'; schema: string; saved: [string, string][] };
-export type SchemaAnswer =
-  | { faults: readonly Fault[] }
-  | { schema: string; applied: string[]; leftOut: LeftOut[] };
-export type SchemaReply =
-  | { ok: true; answer: SchemaAnswer }
-  | { ok: false; code: ErrorCode; message: string; field: string | undefined };
-
 /**
  * JSON Schemas of users, run in a thread with a limit of time and memory: a pattern or a schema may take for ever, and
- * must not stop the service.
+ * must not stop the service. `caller` is whoever asks, as his rate is counted: callers take turns, so that one who asks
+ * much, or for what takes long, costs each other one turn and not a queue.
  */
 export type Schemas = AsyncDisposable & {
-  /** @throws ColonnadeError `unprocessable` (no schema of a known draft, not bounded, too slow) | `overloaded` */
-  check(schema: Value): Promise<void>;
+  /** @throws ColonnadeError `unprocessable` (no schema of a known draft, not bounded, too slow) | `overloaded` | `unavailable` */
+  check(caller: string, schema: Value): Promise<void>;
   /** What is wrong with an instance; empty when it fits. @throws ColonnadeError as check */
-  faultsOf(schema: Value, instance: Value): Promise<readonly Fault[]>;
+  faultsOf(caller: string, schema: Value, instance: Value): Promise<readonly Fault[]>;
   /** See `putDefaults`. @throws ColonnadeError as check */
   putDefaults(
+    caller: string,
     schema: Value,
     saved: Defaults,
   ): Promise<{ schema: Value; applied: string[]; leftOut: LeftOut[] }>;
 };
 
-const TIME_LIMIT_MS = 2000;
-/** A thread that has to be started first loads the validator. */
-const START_LIMIT_MS = 10_000;
-const MEMORY_MB = 128;
+export type SchemaLimits = {
+  /** Of one question. */
+  timeLimitMs: number;
+  /** Of the time before it. */
+  waitLimitMs: number;
+};
+
+const LIMITS_MS: SchemaLimits = { timeLimitMs: 1000, waitLimitMs: 5000 };
 const MAX_WAITING = 64;
+const MAX_WAITING_OF_ONE = 16;
+const MAX_REMEMBERED = 256;
+/** Long, and not for ever: it may have been a bad hour of the machine. */
+const REMEMBERED_MS = 600_000;
 
-type Waiting = { job: SchemaJob; done: PromiseWithResolvers<SchemaAnswer> };
+type Waiting = { job: SchemaJob; done: PromiseWithResolvers<SchemaAnswer>; timer: NodeJS.Timeout };
 
-/** @param timeLimitMs of one job */
-export function createSchemas({ timeLimitMs = TIME_LIMIT_MS }: { timeLimitMs?: number } = {}): Schemas {
-  const queue: Waiting[] = [];
-  let thread: { worker: Worker; online: Promise<unknown> } | undefined;
+export function createSchemas(options: Partial<SchemaLimits> = {}): Schemas {
+  const { timeLimitMs, waitLimitMs } = { ...LIMITS_MS, ...options };
+  const queue = createFairQueue<Waiting>();
+  const tooMuch = createMemory();
+  let thread: SchemaThread | undefined;
   let isBusy = false;
 
-  const next = async (): Promise<void> => {
-    const waiting = isBusy ? undefined : queue.shift();
-    if (waiting === undefined) return;
-    isBusy = true;
-    thread ??= startThread();
-    const { worker } = thread;
+  const answer = async (job: SchemaJob): Promise<SchemaAnswer> => {
+    tooMuch.refuse(job);
+    thread ??= startSchemaThread(timeLimitMs);
     try {
-      await thread.online;
-      waiting.done.resolve(await ask(worker, waiting.job, timeLimitMs));
+      return await thread.ask(job);
     } catch (thrown) {
-      waiting.done.reject(thrown);
       // Only a refusal leaves the thread as it was.
       if (!(thrown instanceof SchemaRefusal)) {
+        const { end } = thread;
         thread = undefined;
-        await worker.terminate();
+        await end();
       }
+      if (thrown instanceof SchemaTooMuch) tooMuch.note(job, thrown);
+      throw thrown;
     }
+  };
+  const next = async (): Promise<void> => {
+    const waiting = isBusy ? undefined : queue.take();
+    if (waiting === undefined) return;
+    isBusy = true;
+    clearTimeout(waiting.timer);
+    await answer(waiting.job).then(waiting.done.resolve, waiting.done.reject);
     isBusy = false;
     void next();
   };
-  const run = (job: SchemaJob): Promise<SchemaAnswer> => {
-    if (queue.length >= MAX_WAITING)
-      throw new ColonnadeError('overloaded', 'too many schemas wait to be checked');
+  const run = async (caller: string, job: SchemaJob): Promise<SchemaAnswer> => {
+    tooMuch.refuse(job);
+    if (queue.length >= MAX_WAITING) throw busy('too many schemas wait to be checked');
+    if (queue.lengthOf(caller) >= MAX_WAITING_OF_ONE)
+      throw busy('too many of your schemas wait to be checked');
     const done = Promise.withResolvers<SchemaAnswer>();
-    queue.push({ job, done });
+    const timer = setTimeout(() => {
+      queue.remove(caller, waiting);
+      done.reject(busy(`the schema could not be checked within ${waitLimitMs} ms`));
+    }, waitLimitMs);
+    const waiting: Waiting = { job, done, timer };
+    queue.add(caller, waiting);
     void next();
-    return done.promise;
+    return await done.promise;
   };
+  return { ...questions(run), [Symbol.asyncDispose]: async () => void (await thread?.end()) };
+}
+
+function questions(run: (caller: string, job: SchemaJob) => Promise<SchemaAnswer>) {
   return {
-    async check(schema) {
-      await run({ kind: 'check', schema: canonicalText(schema) });
+    async check(caller: string, schema: Value) {
+      await run(caller, { kind: 'check', schema: canonicalText(schema) });
     },
-    async faultsOf(schema, instance) {
+    async faultsOf(caller: string, schema: Value, instance: Value) {
       const job = { schema: canonicalText(schema), instance: canonicalText(instance) };
-      const answer = await run({ kind: 'faults', ...job });
+      const answer = await run(caller, { kind: 'faults', ...job });
       return 'faults' in answer ? answer.faults : [];
     },
-    async putDefaults(schema, saved) {
+    async putDefaults(caller: string, schema: Value, saved: Defaults) {
       const texts = [...saved].map(([name, value]): [string, string] => [name, canonicalText(value)]);
-      const answer = await run({ kind: 'put', schema: canonicalText(schema), saved: texts });
+      const answer = await run(caller, { kind: 'put', schema: canonicalText(schema), saved: texts });
       if (!('schema' in answer))
         throw new ColonnadeError('internal', 'the schema thread answered with no schema');
       return { ...answer, schema: parseValue(answer.schema, { maxDepth: 512 }) };
     },
-    async [Symbol.asyncDispose]() {
-      await thread?.worker.terminate();
+  };
+}
+
+/**
+ * What took too much is not run again: the same question has the same answer. Kept by digest, since the values asked
+ * about may be secret; of the question and not of the schema, which may do well with anybody else's values.
+ */
+function createMemory() {
+  const known = new Map<string, { refusal: SchemaTooMuch; untilMs: number }>();
+  return {
+    refuse(job: SchemaJob): void {
+      if (known.size === 0) return;
+      const key = digestOf(job);
+      const found = known.get(key);
+      if (found === undefined) return;
+      if (found.untilMs > performance.now()) throw found.refusal;
+      known.delete(key);
+    },
+    note(job: SchemaJob, refusal: SchemaTooMuch): void {
+      const [oldest] = known.keys();
+      if (known.size >= MAX_REMEMBERED && oldest !== undefined) known.delete(oldest);
+      known.set(digestOf(job), { refusal, untilMs: performance.now() + REMEMBERED_MS });
     },
   };
 }
 
-/** The thread's own answer that it refuses; it is ready for more. */
-class SchemaRefusal extends ColonnadeError {}
-
-function startThread(): { worker: Worker; online: Promise<unknown> } {
-  const worker = new Worker(new URL('./worker.ts', import.meta.url), {
-    resourceLimits: { maxOldGenerationSizeMb: MEMORY_MB },
-  });
-  worker.unref();
-  worker.on('error', () => undefined);
-  // The first check compiles the meta-schema, which takes longer than most schemas.
-  const warm: SchemaJob = { kind: 'check', schema: '{"type":"object"}' };
-  const online = ask(worker, warm, START_LIMIT_MS);
-  online.catch(() => undefined);
-  return { worker, online };
+function digestOf(job: SchemaJob): string {
+  return createHash('sha256').update(JSON.stringify(job)).digest('base64');
 }
 
-/** One question, one answer; the thread ends or is late: `unprocessable`, since it is the schema that did that. */
-function ask(worker: Worker, job: SchemaJob, limitMs: number): Promise<SchemaAnswer> {
-  const done = Promise.withResolvers<SchemaAnswer>();
-  const fail = (why: string) =>
-    done.reject(new ColonnadeError('unprocessable', `schema: ${why}`, { field: 'schema' }));
-  const onMessage = (reply: SchemaReply) => {
-    if (reply.ok) return done.resolve(reply.answer);
-    const { code, message, field } = reply;
-    done.reject(new SchemaRefusal(code, message, field === undefined ? {} : { field }));
-  };
-  const onEnd = () => fail('it takes more memory than a template may');
-  const timer = setTimeout(() => fail('it takes longer to check than a template may'), limitMs);
-  worker.once('message', onMessage).once('exit', onEnd);
-  worker.postMessage(job);
-  return done.promise.finally(() => {
-    clearTimeout(timer);
-    worker.off('message', onMessage).off('exit', onEnd);
-  });
+function busy(why: string): ColonnadeError {
+  return new ColonnadeError('overloaded', `${why}: try again`);
 }

@@ -1,8 +1,9 @@
 import { ColonnadeError } from '@colonnade/contracts';
 import { canonicalText, type Value } from '@colonnade/value';
-import { Ajv } from 'ajv';
+import { Ajv, type Options } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { type Dialect, fragmentOf, isObject } from './keywords.ts';
+import { type PatternNote, watchPatterns } from './pattern-watch.ts';
 import { indexSchema, type SchemaIndex } from './schema-index.ts';
 
 /** Answers questions about instances of one schema. Belongs into a thread that can be ended: patterns are the user's. */
@@ -39,13 +40,15 @@ const META: Readonly<Record<Dialect, Ajv | Ajv2020>> = {
 
 /**
  * Checks that it is a JSON Schema of its dialect (draft 2020-12 unless `$schema` says draft-07), and compiles it.
+ * @param note is told which pattern runs
  * @throws ColonnadeError `unprocessable`, with the place of the fault in the schema
  */
-export function openSchema(schema: Value): Validator {
+export function openSchema(schema: Value, note?: PatternNote): Validator {
   const index = indexSchema(schema);
   const document = toDocument(schema);
+  const patterns = note === undefined ? {} : { code: { regExp: watchPatterns(note) } };
   checkMeta(index.dialect, document);
-  const ajv = newAjv(index.dialect, {});
+  const ajv = newAjv(index.dialect, patterns);
   const compiled = new Map<string, (data: unknown) => boolean>();
   const compile = (location: string) => {
     const known = compiled.get(location) ?? ajv.compile<unknown>({ $ref: DOCUMENT + fragmentOf(location) });
@@ -64,7 +67,7 @@ export function openSchema(schema: Value): Validator {
     index,
     fits: (location, value) => compile(location)(toInstance(value)),
     faultsOf(instance) {
-      const whole = newAjv(index.dialect, { allErrors: true });
+      const whole = newAjv(index.dialect, { ...patterns, allErrors: true });
       const validate = whole.addSchema(document, DOCUMENT).compile<unknown>({ $ref: `${DOCUMENT}#` });
       if (validate(toInstance(instance))) return [];
       return (validate.errors ?? []).slice(0, MAX_FAULTS).map(({ instancePath, message, keyword }) => ({
@@ -74,7 +77,7 @@ export function openSchema(schema: Value): Validator {
   };
 }
 
-function newAjv(dialect: Dialect, more: { allErrors?: true }): Ajv | Ajv2020 {
+function newAjv(dialect: Dialect, more: Pick<Options, 'allErrors' | 'code'>): Ajv | Ajv2020 {
   const options = { ...OPTIONS, meta: false, validateSchema: false, addUsedSchema: false, ...more };
   return dialect === '07' ? new Ajv(options) : new Ajv2020(options);
 }

@@ -1,11 +1,12 @@
-import { parentPort } from 'node:worker_threads';
+import { parentPort, workerData } from 'node:worker_threads';
 import { toColonnadeError } from '@colonnade/contracts';
 import { canonicalText, parseValue, type Value } from '@colonnade/value';
-import type { SchemaAnswer, SchemaJob, SchemaReply } from './schemas.ts';
+import type { PatternNote } from './pattern-watch.ts';
+import type { SchemaAnswer, SchemaJob, SchemaReply } from './schema-thread.ts';
 import { openSchema } from './validator.ts';
 import { putDefaults } from './with-defaults.ts';
 
-/** The thread in which schemas and patterns of users are run; `schemas.ts` ends it when one takes too long. */
+/** The thread in which schemas and patterns of users are run; `schema-thread.ts` ends it when one takes too long. */
 
 parentPort?.on('message', (job: SchemaJob) => {
   parentPort?.postMessage(reply(job));
@@ -21,7 +22,7 @@ function reply(job: SchemaJob): SchemaReply {
 }
 
 function run(job: SchemaJob): SchemaAnswer {
-  const validator = openSchema(read(job.schema));
+  const validator = openSchema(read(job.schema), workerData as PatternNote);
   if (job.kind === 'check') return { faults: [] };
   if (job.kind === 'faults') return { faults: validator.faultsOf(read(job.instance)) };
   const saved = new Map(job.saved.map(([name, text]) => [name, read(text)]));

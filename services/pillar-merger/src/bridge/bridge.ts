@@ -37,7 +37,7 @@ export type BridgeOptions = {
 
 export type Bridge = AsyncDisposable & {
   /** Throws why it does not work, or that it is behind. */
-  check(): void;
+  check(): Promise<void>;
   /** The estate's masters may be others now. */
   refreshMasters(): Promise<void>;
   /** Tells a master whose pillar to refresh. @throws ColonnadeError `redis_unavailable` */
@@ -76,12 +76,14 @@ export function createBridge(options: BridgeOptions): Bridge {
   const cleanup = startConsumerCleanup({ commands, session, streams, consumer });
 
   return {
-    check() {
+    async check() {
       if (session.fault !== undefined) throw new Error(session.fault);
       const waitedMs = backlog.oldestMs();
       if (waitedMs > options.backlogMs) throw new Error(`requests waited up to ${Math.round(waitedMs)} ms`);
       const fullMs = inFlight.fullMs();
       if (fullMs > options.backlogMs) throw new Error(`no room for a request for ${Math.round(fullMs)} ms`);
+      // All of that is what was seen last; a Redis that hangs is found by asking it.
+      await commands.ping();
     },
     refreshMasters: () => session.refreshMasters(),
     addRefresh: (refresh) => addRefresh(commands, refresh),

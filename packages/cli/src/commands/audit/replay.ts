@@ -1,4 +1,10 @@
-import { applyFilter, type EventFilter, findEvents, type SequenceRange } from '@colonnade/audit-log';
+import {
+  applyFilter,
+  type EventFilter,
+  findEvents,
+  type SequenceRange,
+  type Skipped,
+} from '@colonnade/audit-log';
 import {
   createReloadingPoster,
   createThrottle,
@@ -11,7 +17,7 @@ import { ColonnadeError } from '@colonnade/contracts';
 import { fromPlain } from '@colonnade/value';
 import { EXIT, usageError } from '../../exit-codes.ts';
 import { readFilter } from '../../shared/audit-filter.ts';
-import { LOG_OPTION, logPath, QUERY_OPTIONS, readQuery } from '../../shared/audit-query.ts';
+import { LOG_OPTION, logPath, QUERY_OPTIONS, readQuery, skippedNote } from '../../shared/audit-query.ts';
 import { countOf } from '../../shared/pages.ts';
 import { defineCommand } from '../../table/command.ts';
 import { createProgress } from '../../terminal/progress.ts';
@@ -86,7 +92,12 @@ export const auditReplay = defineCommand({
       },
     };
     const filter = await readFilter(options.policy ?? (env.AUDIT_WEBHOOK_POLICY_FILE || undefined), out.note);
-    const chosen = { query: readQuery(options, Date.now()), range: readRange(options), filter };
+    let skipped = false;
+    const onSkipped = (what: Skipped) => {
+      skipped = true;
+      out.note(skippedNote(what));
+    };
+    const chosen = { query: readQuery(options, Date.now()), range: readRange(options), filter, onSkipped };
     for await (const list of lists(logPath(options, env), chosen, limits, result)) {
       signal.throwIfAborted();
       if (options['dry-run']) continue;
@@ -108,7 +119,7 @@ export const auditReplay = defineCommand({
     if (json) await out.json(fromPlain(result));
     else
       await out.fields(Object.entries(result).map(([name, value]) => [name, String(value ?? '-')] as const));
-    return result.refused + result.too_large === 0 ? EXIT.ok : EXIT.differs;
+    return result.refused + result.too_large === 0 && !skipped ? EXIT.ok : EXIT.differs;
   },
 });
 
@@ -130,18 +141,19 @@ type Chosen = {
   query: ReturnType<typeof readQuery>;
   range: SequenceRange | undefined;
   filter: EventFilter | undefined;
+  onSkipped: (skipped: Skipped) => void;
 };
 
 /** Lists of one request each; what is filtered or over the limit is counted and left out. */
 async function* lists(
   log: string,
-  { query, range, filter }: Chosen,
+  { query, range, filter, onSkipped }: Chosen,
   limits: SizeLimits,
   count: { matching: number; filtered: number; too_large: number },
 ): AsyncGenerator<Replayed[]> {
   let list: Replayed[] = [];
   let size = 0;
-  for await (const { line, event } of findEvents(log, query, range)) {
+  for await (const { line, event } of findEvents(log, query, { range, onSkipped })) {
     count.matching += 1;
     const taken = applyFilter({ ok: true, event, text: line, bytes: Buffer.from(line) }, filter);
     if (taken === undefined) {

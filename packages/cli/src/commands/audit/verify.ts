@@ -1,4 +1,4 @@
-import { type Fault, listReadable, verifyLog } from '@colonnade/audit-log';
+import { type Fault, type LogPoint, listReadable, verifyLog } from '@colonnade/audit-log';
 import { type AuditAnchor, ColonnadeError } from '@colonnade/contracts';
 import { fromPlain } from '@colonnade/value';
 import { EXIT } from '../../exit-codes.ts';
@@ -11,7 +11,7 @@ export const auditVerify = defineCommand({
   path: 'audit verify',
   summary: 'walk the hash chain of the audit log, and compare it with its anchors',
   details:
-    'Names the first line that was changed, removed, added or moved, a file that is gone, numbers that do not run on, and an anchor the log does not have: exit code 8. The anchors come from the stream AUDIT_ANCHORS, as the NATS user "operator"; without the bus whoever owns the host could have made the chain anew, and the result says so.',
+    'Names the first line that was changed, removed, added or moved, a file that is gone, numbers that do not run on, and an anchor the log does not have: exit code 8; 0: whole, 3: there is no log. It says where the log begins and ends: older files may be gone only where a record of the sink says that it removed them. The anchors come from the stream AUDIT_ANCHORS, as the NATS user "operator"; without the bus whoever owns the host could have made the chain anew, and the result says so.',
   options: { ...LOG_OPTION, offline: { help: 'do not ask the bus for the anchors' } },
   examples: [
     ['audit verify --log audit.log', 'with the anchors of the bus'],
@@ -25,17 +25,32 @@ export const auditVerify = defineCommand({
     // Before the walk: the log goes on meanwhile, and may be ahead of the last anchor, never behind it.
     if (anchors === undefined || anchors.length === 0) await listReadable(file);
     progress.say(`walking the chain of ${file}`);
-    const { lines, anchors: met, withoutLog, fault } = await verifyLog(file, anchors ?? []);
+    const {
+      lines,
+      anchors: met,
+      olderAnchors,
+      withoutLog,
+      begins,
+      ends,
+      fault,
+    } = await verifyLog(file, anchors ?? []);
     progress[Symbol.dispose]();
     const checked = anchors === undefined ? null : met;
     if (session.json) {
       await session.out.json(
-        fromPlain({ lines, anchors: checked, without_log: withoutLog, fault: fault ?? null }),
+        fromPlain({
+          ...{ lines, anchors: checked, older_anchors: checked === null ? null : olderAnchors },
+          ...{ begins_after: begins ?? null, ends_with: ends ?? null },
+          ...{ without_log: withoutLog, fault: fault ?? null },
+        }),
       );
     } else {
       await session.out.fields([
         ['lines in their place', String(lines)],
+        ['begins after', showPoint(begins)],
+        ['ends with', showPoint(ends)],
         ['anchors that agree', checked === null ? 'not asked for' : String(checked)],
+        ['anchors older than the log', checked === null ? 'not asked for' : String(olderAnchors)],
         ...withoutLog.map((name) => ['moved away or gone', name] as const),
         ['first fault', fault === undefined ? 'none' : describe(fault)],
       ]);
@@ -43,6 +58,10 @@ export const auditVerify = defineCommand({
     return fault === undefined ? EXIT.ok : EXIT.differs;
   },
 });
+
+function showPoint(point: LogPoint | undefined): string {
+  return point === undefined ? '-' : `sequence ${point.seq}, ${point.time}`;
+}
 
 function describe({ what, file, line, seq, detail }: Fault): string {
   const where = `${what} in ${file}, line ${line}, sequence ${seq}`;

@@ -1,5 +1,12 @@
 import { IF_MATCH_OPTION, ifMatch } from '../../shared/conditions.ts';
-import { PILLAR_ARGUMENT, pathOf, requireTarget, resolvePid, TARGET_OPTIONS } from '../../shared/target.ts';
+import {
+  DESTINATION_NAMES,
+  PILLAR_ARGUMENT,
+  pathOf,
+  requireTarget,
+  resolvePid,
+  TARGET_OPTIONS,
+} from '../../shared/target.ts';
 import { pillarFields, show } from '../../shared/view.ts';
 import { defineCommand } from '../../table/command.ts';
 
@@ -20,10 +27,11 @@ export const pillarMove = defineCommand({
     ['pillar move motd --collection shop --to-minion shop-1.example --to-master salt-east', 'to one minion'],
   ],
   async run(session, { args, options }) {
-    const target = requireTarget({
+    const to = {
       ...{ root: options['to-root'], collection: options['to-collection'] },
       ...{ minion: options['to-minion'], master: options['to-master'] },
-    });
+    };
+    const target = requireTarget(to, DESTINATION_NAMES);
     const api = session.api();
     const path = pathOf(await resolvePid(api, args.pillar, options));
     const headers = await ifMatch(api, path, options['if-match']);

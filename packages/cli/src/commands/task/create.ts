@@ -1,4 +1,4 @@
-import type { Value, ValueObject } from '@colonnade/value';
+import type { ValueObject } from '@colonnade/value';
 import { usageError } from '../../exit-codes.ts';
 import type { Session } from '../../session.ts';
 import { checkFolder, saveCredentials } from '../../shared/credentials.ts';
@@ -52,15 +52,14 @@ export const taskCreate = defineCommand({
     if (options.save !== undefined) await checkFolder(options.save, ['token']);
     const { value } = await api.call('POST', '/tasks', body);
     // Its identity is for whatever runs the task, and is not to be seen on a screen that shows a task.
-    const { identity, ...task } = asObject(value);
-    if (options.save !== undefined) await saveIdentity(session, options.save, identity);
+    const { identity, identity_refused: refused, ...task } = asObject(value);
+    if (identity === null) session.out.note(`the task has no identity: ${textOf(asObject(refused).detail)}`);
+    else if (options.save !== undefined) await saveIdentity(session, options.save, asObject(identity));
     await show(session, task, allFields);
   },
 });
 
-async function saveIdentity(session: Session, dir: string, identity: Value | undefined): Promise<void> {
-  if (identity === null || identity === undefined)
-    return session.out.note('the task has no identity: your API token makes none, or the KMS has no keyring');
-  await saveCredentials(dir, { token: textOf(asObject(identity).token) });
+async function saveIdentity(session: Session, dir: string, identity: ValueObject): Promise<void> {
+  await saveCredentials(dir, { token: textOf(identity.token) });
   session.out.note(`token is in ${dir}`);
 }
