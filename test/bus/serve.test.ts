@@ -35,6 +35,7 @@ describe('a service on the bus', () => {
         handled += 1;
         if (sha256_hex.startsWith('ee')) throw new ColonnadeError('forbidden', 'not for you');
         if (sha256_hex.startsWith('ff')) throw new Error('plaintext-of-a-secret');
+        if (sha256_hex.startsWith('bb')) for (const end = performance.now() + 300; performance.now() < end; );
         if (sha256_hex.startsWith('dd'))
           await new Promise((r) => setTimeout(r, Math.min(100, call.deadlineMs)));
         return { mac_hex: sha256_hex };
@@ -123,6 +124,28 @@ describe('a service on the bus', () => {
     );
     assert.ok(performance.now() - started < 4000);
     assert.ok(merger.isConnected());
+  });
+
+  test('a request whose time is up is not worked on, and its answer is not written', async () => {
+    const ask = (sha256_hex: string, budgetMs: number) => {
+      const head = headers();
+      head.set('Colonnade-Budget-Ms', String(budgetMs));
+      return attacker.request(kmsMac.subject, JSON.stringify({ sha256_hex }), {
+        timeout: 5000,
+        headers: head,
+      });
+    };
+    const before = handled;
+    // They come together; the first holds up the loop for longer than the others have.
+    const [long, second, third] = await Promise.all([
+      ask(`bb${HEX.slice(2)}`, 100),
+      ask(HEX, 100),
+      ask(HEX, 5000),
+    ]);
+    assert.equal(long?.headers?.get('Nats-Service-Error'), 'unavailable');
+    assert.equal(second?.headers?.get('Nats-Service-Error'), 'unavailable');
+    assert.deepEqual(third?.json(), { mac_hex: HEX });
+    assert.equal(handled, before + 2);
   });
 
   test('an answer that is none is a fault of the service, not of who asked', async () => {

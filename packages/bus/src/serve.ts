@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type BusUser,
   type Call,
@@ -12,6 +13,7 @@ import {
   HEADER_USER,
   isAuditId,
   LIMITS,
+  remainingMs,
   replyPrefixes,
   startCall,
   toColonnadeError,
@@ -52,7 +54,10 @@ export type ServedService = AsyncDisposable & { inFlight(): number; isStopped():
 
 const MAX_BUDGET_MS = 60_000;
 
-/** Runs a NATS micro service in the queue group of its own name. Disposing drains: requests under way are answered. */
+/**
+ * Runs a NATS micro service in the queue group of its own name. Disposing drains: requests under way are answered. A request
+ * whose time is up before its handler begins, or before its answer is written, is `unavailable`: nobody waits for it.
+ */
 export async function serve(
   connection: NatsConnection,
   service: ServiceDescription,
@@ -104,14 +109,19 @@ async function answer(
   logger: BusLogger,
 ): Promise<void> {
   const startedMs = performance.now();
+  // Its time counts from here. What came with it is handled first, and may take long.
+  const call = callOf(message);
   let code = 'ok';
   try {
     if (busy >= (service.maxInFlight ?? 1000))
       throw new ColonnadeError('overloaded', `${service.name} has too many requests`);
+    await nextTurn();
+    requireTime(call, endpoint);
     const replyKey = endpoint.sealedAnswer ? replyKeyOf(message) : undefined;
     if (replyKey !== undefined) keys.check(replyKey);
     const input = endpoint.wire?.readRequest(message.data) ?? decode(endpoint.request, message.data);
-    const result = await handle(input, callOf(message));
+    const result = await handle(input, call);
+    requireTime(call, endpoint);
     const output =
       endpoint.wire?.writeResponse(result as never) ?? encode(endpoint.response, result as never);
     if (output.length > LIMITS.natsPayloadBytes)
@@ -138,6 +148,11 @@ function respond(
   const head = headers();
   head.set(HEADER_REPLY_KEY, keys.publicKey);
   message.respond(sealed, { headers: head });
+}
+
+/** Whoever asked has given up; to work on for them would take the time of those who wait. @throws ColonnadeError `unavailable` */
+function requireTime(call: Call, { name }: Endpoint): void {
+  if (remainingMs(call) < 1) throw new ColonnadeError('unavailable', `${name}: the time budget is used up`);
 }
 
 function replyKeyOf(message: ServiceMsg): string {

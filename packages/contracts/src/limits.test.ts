@@ -65,3 +65,8 @@ test('the Redis configuration has these limits', async () => {
   assert.match(text, new RegExp(`^client-query-buffer-limit ${LIMITS.redisQueryBufferBytes}$`, 'mu'));
   assert.match(text, new RegExp(`^maxmemory-clients ${LIMITS.redisClientsBytes}$`, 'mu'));
 });
+
+test('the largest compiled pillar, or as many as one answer holds, fit one NATS message', () => {
+  assert.ok(LIMITS.compileBytes <= LIMITS.compilePillarBytes);
+  assert.ok(LIMITS.compilePillarBytes + 2 * RECORD_OVERHEAD <= LIMITS.natsPayloadBytes);
+});

@@ -70,6 +70,9 @@ export const LIMITS = {
   kmsBatchBytes: 3 * 1024 * 1024,
   /** Minions in one request to compile; minions in one page of those a change touches. */
   compileMinions: 64,
+  /** Pillars in one answer to compile, bytes, unless the first alone is larger; and the largest that is compiled. */
+  compileBytes: 1024 * 1024,
+  compilePillarBytes: 3584 * 1024,
   /** Minions in one entry of a master's refresh stream; entries kept in it, read or not. */
   refreshMinions: 500,
   refreshEntries: 1000,

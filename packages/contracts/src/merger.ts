@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { int, zValue } from './codec.ts';
+import { compileWire } from './compile-wire.ts';
 import { defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
 import { LIMITS } from './limits.ts';
 import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
@@ -104,7 +105,8 @@ export const mergerExplain = defineEndpoint({
 
 /**
  * The pillars of minions as a generation writes them: merged with `auto`, secrets sealed as they are stored. An error for
- * each that has none: unknown_master, unknown_minion. `too_large`: ask for fewer.
+ * each that has none: unknown_master, unknown_minion; `too_large` for one over LIMITS.compilePillarBytes. The answer is bounded
+ * by bytes and time: `items` are those of the first minions, at least of one. Ask again for the rest.
  */
 export const mergerCompile = defineEndpoint({
   subject: subjectOf('merger', 'compile'),
@@ -120,6 +122,7 @@ export const mergerCompile = defineEndpoint({
     clock: int(),
     items: z.array(itemResult(z.strictObject({ pillar: zValue, secrets: z.array(z.string()) }))),
   }),
+  wire: compileWire,
 });
 
 /**

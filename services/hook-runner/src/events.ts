@@ -1,5 +1,6 @@
 import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
+import type { Pause } from './generation/patience.ts';
 import type { HookEventName } from './run/hook-events.ts';
 import type { HookResult, RunResult, RunWatch } from './run/run-hooks.ts';
 import type { GenerationRecord } from './store/generation-store.ts';
@@ -100,6 +101,11 @@ function generationEvents(logger: Logger, metrics: Metrics) {
       if (status === 'finished') general.info(facts, 'Successful policy update');
       else general.error(facts, 'Policy update failed');
     },
+    generationWaits: (generation: string, { atMostMs, failures }: Pause) =>
+      general.warn(
+        { generation, failures, ms: Math.round(atMostMs) },
+        'Policy generation is tried again after a pause',
+      ),
     generationBroken(generation: string, error: unknown) {
       generations.inc({ status: 'broken' });
       general.error({ generation, err: error }, 'Policy generation broken off, and tried again');

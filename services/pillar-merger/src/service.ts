@@ -30,6 +30,7 @@ import { startMasterWatch } from './master-watch.ts';
 import { beginMergeRecord } from './merge-record.ts';
 import { createRefusals } from './refusals.ts';
 import { registerMinion } from './register-minion.ts';
+import { createTurnstile } from './turnstile.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 export type Merger = Running & { url: string };
@@ -136,6 +137,8 @@ function serveBus(
   events: Events,
 ) {
   const deps = { estate, policy: config.pillarenvPolicy };
+  const oneCompile = createTurnstile();
+  const oneExplanation = createTurnstile();
   return bus.serve(
     {
       name: 'pillar-merger',
@@ -144,8 +147,8 @@ function serveBus(
       onHandled: events.handled,
     },
     [
-      route(mergerExplain, (request, call) => explainMerge(request, deps, call)),
-      route(mergerCompile, (request, call) => compilePillars(request, deps, call)),
+      route(mergerExplain, (request, call) => oneExplanation(call, () => explainMerge(request, deps, call))),
+      route(mergerCompile, (request, call) => oneCompile(call, () => compilePillars(request, deps, call))),
       route(mergerRefresh, async (request) => ({ entry: await bridge.addRefresh(request) })),
     ],
   );

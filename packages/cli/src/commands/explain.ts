@@ -24,7 +24,7 @@ export const explain = defineCommand({
       repeat: true,
       help: 'suppose it is a member of this collection, and of no other; several times, in order',
     },
-    'omit-values': { help: 'no values: also a pillar too large for one answer can be explained' },
+    'omit-values': { help: 'no values: then a pillar with large ones fits an answer, up to some 20000 keys' },
   },
   examples: [
     ['explain shop-1.example --master salt-east', 'as a tree'],

@@ -9,6 +9,7 @@ import {
   type Touched,
   type TouchedMinion,
 } from '@colonnade/contracts';
+import type { z } from 'zod';
 import type { CompiledPillar } from './content.ts';
 
 type Asker = Pick<Bus, 'request'>;
@@ -16,6 +17,8 @@ export type MinionName = { master: string; id: string };
 export type Compiled = { minion: TouchedMinion; result: CompiledPillar | ColonnadeError };
 
 const BUDGET_MS = 10_000;
+/** Nobody waits for these, and a merger lets its masters go first. */
+const COMPILE_BUDGET_MS = 20_000;
 /** Requests on their way at once; the queue group spreads them over the mergers. */
 const AT_ONCE = 4;
 
@@ -51,30 +54,43 @@ export async function compileMinions(
   }
   const work = async () => {
     for (let batch = batches.shift(); batch !== undefined && !signal.aborted; batch = batches.shift()) {
-      for (const compiled of await compileBatch(bus, batch)) await take(compiled);
+      await compileBatch(bus, batch, take, signal);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));
 }
 
-async function compileBatch(bus: Asker, batch: readonly TouchedMinion[]): Promise<Compiled[]> {
-  const minions = batch.map(({ master, id }) => ({ master, minion_id: id }));
+/** A merger answers as many as fit, the first ones; then the rest is asked for, of whichever has time. */
+async function compileBatch(
+  bus: Asker,
+  minions: readonly TouchedMinion[],
+  take: (compiled: Compiled) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> {
+  for (let rest = minions; rest.length > 0 && !signal.aborted; ) {
+    const answered = await askMerger(bus, rest);
+    for (const compiled of answered) await take(compiled);
+    rest = rest.slice(answered.length);
+  }
+}
+
+/** @returns of the first minions, at least of one; an error of the request is one of all of them */
+async function askMerger(bus: Asker, minions: readonly TouchedMinion[]): Promise<Compiled[]> {
+  const request = { minions: minions.map(({ master, id }) => ({ master, minion_id: id })) };
   try {
-    const { items } = await bus.request(mergerCompile, { minions }, startCall(BUDGET_MS));
-    return batch.map((minion, i) => {
-      const item = items[i];
-      if (item?.ok) return { minion, result: item.result };
-      const { code = 'internal', message = 'the merger left it out' } = item?.error ?? {};
-      return { minion, result: new ColonnadeError(code as ErrorCode, message) };
-    });
+    const { items } = await bus.request(mergerCompile, request, startCall(COMPILE_BUDGET_MS));
+    if (items.length === 0) throw new ColonnadeError('internal', 'the merger has answered nothing');
+    return minions.slice(0, items.length).map((minion, i) => ({ minion, result: resultOf(items[i]) }));
   } catch (thrown) {
     if (!(thrown instanceof ColonnadeError)) throw thrown;
-    if (thrown.code !== 'too_large' || batch.length === 1) {
-      return batch.map((minion) => ({ minion, result: thrown }));
-    }
-    // Large pillars: half of them at a time.
-    const half = batch.length >> 1;
-    const first = await compileBatch(bus, batch.slice(0, half));
-    return [...first, ...(await compileBatch(bus, batch.slice(half)))];
+    return minions.map((minion) => ({ minion, result: thrown }));
   }
+}
+
+type Item = z.output<typeof mergerCompile.response>['items'][number];
+
+function resultOf(item: Item | undefined): Compiled['result'] {
+  if (item?.ok) return item.result;
+  const { code = 'internal', message = 'the merger left it out' } = item?.error ?? {};
+  return new ColonnadeError(code as ErrorCode, message);
 }

@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HookRunnerConfig } from '../config.ts';
 import { policyFolders } from '../policy-folders.ts';
+import type { GenerationRecord, Pending } from '../store/generation-store.ts';
+import { nameOf } from './compile.ts';
 import { listFolders, repairFolders } from './folders.ts';
 import { type GenerationDeps, generate } from './generate.ts';
+import { createPatience, type Pause, whyFailed } from './patience.ts';
 
 /** Disposing ends it, after the minion under way. */
 export type Generations = AsyncDisposable & {
@@ -38,26 +41,56 @@ async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell): 
   for (const { master, id } of await listFolders(config.stateDir)) {
     await repairFolders(policyFolders(config.stateDir, master, id));
   }
+  const patience = createPatience();
   let lastId = store.history(1)[0]?.id ?? '';
-  for (let pauseMs = 0; !signal.aborted; ) {
-    if (pauseMs > 0 || store.pending() === undefined) await bell.wait(pauseMs || LOOK_EVERY_MS);
+  for (let pause: Pause | undefined; !signal.aborted; ) {
+    await waitForWork(pause, deps, bell);
     await sleep(config.generationDebounceMs, undefined, { signal }).catch(() => {});
     const pending = store.pending();
-    pauseMs = 0;
+    pause = undefined;
     if (signal.aborted || pending === undefined) continue;
-    try {
-      lastId = nextId(lastId);
-      const { status } = await generate(pending, lastId, config, deps);
-      // What a hook has stopped stays to be done: a while later, or with the next change.
-      const left = store.pending();
-      if (status === 'failed' && left !== undefined) {
-        pauseMs = left.upTo === pending.upTo ? LOOK_EVERY_MS : RETRY_MS;
-      }
-    } catch (error) {
-      events.generationBroken(lastId, error);
-      pauseMs = RETRY_MS;
+    lastId = nextId(lastId);
+    const failure = await generateOnce(pending, lastId, config, deps);
+    if (failure === undefined) patience.forget();
+    else {
+      pause = patience.failed(failure.why, failure.initialMs);
+      events.generationWaits(lastId, pause);
     }
   }
+}
+
+/** Until something is to be done, or after a failure until it may be tried again: a while later, or with the next change. */
+async function waitForWork(pause: Pause | undefined, deps: GenerationDeps, bell: Bell): Promise<void> {
+  const beganMs = performance.now();
+  if (pause === undefined && deps.store.pending() !== undefined) return;
+  await bell.wait(pause?.atMostMs ?? LOOK_EVERY_MS);
+  const leftMs = (pause?.atLeastMs ?? 0) - (performance.now() - beganMs);
+  if (leftMs > 0) await sleep(leftMs, undefined, { signal: deps.stop.taking }).catch(() => {});
+}
+
+/** @returns why something is left to be done; undefined: nothing is, or only what came meanwhile */
+async function generateOnce(
+  pending: Pending,
+  id: string,
+  config: HookRunnerConfig,
+  deps: GenerationDeps,
+): Promise<{ why: string; initialMs: number } | undefined> {
+  const { store, events } = deps;
+  try {
+    const record = await generate(pending, id, config, deps);
+    const left = store.pending();
+    if (record.status === 'finished' || left === undefined || !isAgain(record, left)) return undefined;
+    return { why: whyFailed(record), initialMs: left.upTo === pending.upTo ? LOOK_EVERY_MS : RETRY_MS };
+  } catch (error) {
+    events.generationBroken(id, error);
+    return { why: String(error), initialMs: RETRY_MS };
+  }
+}
+
+/** What a hook has stopped stays to be done, and so do minions that no merger could compile; other failures last. */
+function isAgain({ failed }: GenerationRecord, { touched }: Pending): boolean {
+  const names = new Set(failed.map(({ minion }) => minion));
+  return names.size === 0 || touched.some((one) => one.kind === 'minion' && names.has(nameOf(one)));
 }
 
 /** Its date is its name, so no two may have the same. */

@@ -80,7 +80,7 @@ export async function explainPast(
 
 async function askMerger({ bus, call }: Deps, asked: Asked) {
   return await bus.request(mergerExplain, asked, call).catch((thrown) => {
-    throw asTooLargeToTell(thrown, asked.past !== undefined);
+    throw asTooLargeToTell(thrown, asked);
   });
 }
 
@@ -114,7 +114,7 @@ async function readValues(
       room -= canonicalBytes(version.value).length;
       values.set(version.pid, version.value);
     }
-    if (room < 0) throw asTooLargeToTell(new ColonnadeError('too_large', 'the values of the past'), false);
+    if (room < 0) throw asTooLargeToTell(new ColonnadeError('too_large', 'the values of the past'), {});
   }
   return values;
 }
@@ -129,13 +129,19 @@ function showKey(key: Key, stored: Value, changes: readonly SupposedChange[], as
 }
 
 /** A merge may be larger than a message on the bus. It is not the request that is too large, so not 413. */
-function asTooLargeToTell(thrown: unknown, isWithoutValues: boolean): unknown {
+function asTooLargeToTell(
+  thrown: unknown,
+  { past, omit_values }: Pick<Asked, 'past' | 'omit_values'>,
+): unknown {
   if (!(thrown instanceof ColonnadeError) || thrown.code !== 'too_large') return thrown;
-  const limit = LIMITS.natsPayloadBytes / 1024 / 1024;
+  const limit = `${LIMITS.natsPayloadBytes / 1024 / 1024} MiB`;
   const some = 'for some of its environments with pillarenv';
-  const [field, how] = isWithoutValues
-    ? ['at', `ask ${some}`]
-    : ['values', `ask with values=omit, or ${some}, and read large values by their pid`];
-  const why = `the explanation of this minion's pillar is over ${limit} MiB: ${how}`;
+  const pillar = `the explanation of this minion's pillar is over ${limit}`;
+  const [field, why] =
+    past !== undefined
+      ? ['at', `${pillar}: ask ${some}`]
+      : omit_values === true
+        ? ['pillarenv', `${pillar} even without values (${thrown.message}): ask ${some}, or list the pillars`]
+        : ['values', `${pillar}: ask with values=omit, or ${some}, and read large values by their pid`];
   return new ColonnadeError('unprocessable', `${field}: ${why}`, { field, cause: thrown });
 }
