@@ -122,8 +122,9 @@ describe('adopting a collection of another program', { skip: await skipWithoutMo
     assert.deepEqual(await adopt({ ...options, confirm }), { adopted: 6, leftOut: 0 });
     const now = await db.collection('pillars').find({}).sort({ _id: 1 }).toArray();
     for (const [i, document] of now.entries()) {
-      const { pid, tick, updated_by, created_at, updated_at, of_master, ...theirs } = document;
+      const { pid, tick, updated_by, created_at, updated_at, of_master, kid, ...theirs } = document;
       assert.deepEqual(theirs, before[i]);
+      assert.equal(kid, theirs.value?.$enc?.kid);
       assert.equal(of_master, theirs.tgt_type === 'minion' ? 'm1' : undefined);
       assert.equal(pid, String(before[i]?._id));
       assert.ok(created_at instanceof Date && updated_at instanceof Date && updated_by === 'eve' && tick > 0);

@@ -80,6 +80,8 @@ describe('the database of an estate', { skip: await skipWithoutMongo() }, () => 
       ...{ tgt_type: 'root', tgt_id: 'root', name: 'p1', pillarenv: 'base' },
       value: { $enc: { ...sealed, v: new Int32(1), ...wrapped } },
       ...{ is_secret: true, created_by: 'ada', updated_by: 'ada', pid: 'p1', tick: Long.fromNumber(1) },
+      // Beside it, so that the uses of a key can be counted by an index.
+      kid: 'core-kek-v1',
     });
   });
 
