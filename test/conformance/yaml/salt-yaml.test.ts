@@ -62,6 +62,7 @@ async function compareRough(version: string, documents: readonly string[]): Prom
   for (const [index, document] of documents.entries()) {
     const ours = read(document);
     const salts = answers[index] ?? '';
+    if (salts === 'unfit cycle') assert.match(ours, /^refused /u, named(document));
     if (!ours.startsWith('value ') || !salts.startsWith('value ')) continue;
     both += 1;
     assert.equal(ours, salts, named(document));

@@ -56,6 +56,8 @@ def answer(document):
         check(value)
     except Unfit as reason:
         return f"unfit {reason}"
+    except RecursionError:
+        return "unfit cycle"
     return "value " + json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
