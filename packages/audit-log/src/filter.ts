@@ -18,7 +18,7 @@ const MAX_DEPTH = 512;
 
 /**
  * What a policy says of an event that was recorded already, whoever recorded it. It can leave out and take off; what has a
- * floor (reveals, key operations, merges, gaps) is never left out.
+ * floor (packages/audit/README.md lists what has one) is never left out.
  */
 export function filterBy(policy: PolicyEvaluator): EventFilter {
   return (event) => {
