@@ -194,7 +194,11 @@ describe('other endpoints', () => {
 test('nobody works on past the time budget', async () => {
   const value = '"'.padEnd(100_000, 'x');
   const items = Array(25).fill(`{"context":${context},"value":${value}"}`).join();
-  assert.equal((await ask(api, kmsSeal.subject, sealOf(items), '1')).code, 'expired');
+  // The bus drops it where it sees it is late; else the batch stops.
+  assert.match(
+    (await ask(api, kmsSeal.subject, sealOf(items), '1')).code ?? '',
+    /^(?:unavailable|expired)$/u,
+  );
 });
 
 test('a master that asks for too much is told so, on record; others are not touched', async () => {
