@@ -16,7 +16,8 @@ describe('commands on the history', () => {
     for (const master of ['salt', 'west']) await stack.addMaster(master);
     write = writeEstate(stack.api);
     await write.collection('shop');
-    for (const mode of [...MODES, 'all']) await write.minion('salt', `${mode}-mover`, []);
+    const movers = [...MODES, 'all'].map((mode) => `${mode}-mover`);
+    for (const name of [...movers, 'stays']) await write.minion('salt', name, []);
     cli = owned.use(await bundledCli(environmentOf(stack)));
   });
   after(() => owned.disposeAsync());
@@ -24,8 +25,8 @@ describe('commands on the history', () => {
   testSteps(() => cli, HISTORY_STEPS);
 
   test('a scope of more pillars than one transaction takes is restored in parts', async () => {
-    const scope = 'minion_id:pipe-mover;master:salt';
-    const on = { tgt_type: 'minion', minion_id: 'pipe-mover', master: 'salt' };
+    const scope = 'minion_id:stays;master:salt';
+    const on = { tgt_type: 'minion', minion_id: 'stays', master: 'salt' };
     const moment = await cli.pipe(['pillar', 'create', 'moment', '--root', '--value', '1', '--json']);
     const { clock } = JSON.parse(moment.stdout) as { clock: number };
     const count = LIMITS.batchPillars + 3;
