@@ -1,6 +1,7 @@
 export { CHAIN_START, type Chained, nextHead } from './chain.ts';
 export { applyFilter, type EventFilter, filterBy } from './filter.ts';
 export { createMatcher, type FindOptions, findEvents, type Query, type SequenceRange } from './find.ts';
+export { fitsJournal } from './fits.ts';
 export { type FollowOptions, followLog } from './follow.ts';
 export {
   formatHeader,

@@ -152,7 +152,8 @@ function mayBeGone({ name, growing }: WalkedPart, { number, place }: PartWalk, w
   return true;
 }
 
-async function compareLine(
+/** Holds the next line of a log against its record. */
+export async function compareLine(
   lines: AsyncGenerator<RawLine> | undefined,
   record: JournalRecord,
   head: string,

@@ -1,5 +1,15 @@
 import assert from 'node:assert/strict';
-import { appendFile, mkdtemp, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  cp,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  truncate,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, test } from 'node:test';
@@ -151,6 +161,19 @@ test('a log that was moved, deleted, or replaced by a foreign one: the chain goe
     assert.equal(fault?.what, 'file_missing');
     assert.equal(withoutLog.length, 1);
   }
+});
+
+test('a log that was put back from a backup goes on, and one with another line of the same length does not', async () => {
+  const { dir, log, open } = await prepare();
+  await rename(log, path.join(dir, 'elsewhere'));
+  await cp(path.join(dir, 'elsewhere'), log);
+  const { found, place } = await open(6);
+  assert.deepEqual([found, place.seq], ['intact', 5]);
+  await expectWhole(log, 6);
+  const text = await readFile(log, 'utf8');
+  await rm(log);
+  await writeFile(log, text.replace('line 2', 'line X'));
+  assert.equal((await open(7)).found, 'moved');
 });
 
 test('a log shorter than its journal says is found shrunk, and goes on', async () => {

@@ -1,7 +1,14 @@
 import type { FileHandle } from 'node:fs/promises';
 import { rename } from 'node:fs/promises';
 import path from 'node:path';
-import { CHAIN_START, type FileNames, formatHeader, JOURNAL_FORMAT, nextStamp } from '@colonnade/audit-log';
+import {
+  CHAIN_START,
+  type FileNames,
+  fitsJournal,
+  formatHeader,
+  JOURNAL_FORMAT,
+  nextStamp,
+} from '@colonnade/audit-log';
 import { inodeOf, openForWriting, replaceFile, syncFolder } from './files.ts';
 import { type JournalEnd, readJournalEnd } from './journal.ts';
 
@@ -47,8 +54,10 @@ export async function recover(
   }
   const log = await inodeOf(logPath);
   const end = journal.last?.end ?? 0;
-  if (log?.inode === journal.header.inode && log.size >= end) {
-    return { files: await resume(logPath, names, journal, end), found: 'intact' };
+  const isWhole = log !== undefined && log.size >= end;
+  // One that was put back from a backup is another file, with the same lines.
+  if (isWhole && (log.inode === journal.header.inode || (await fitsJournal(logPath, names.journal)))) {
+    return { files: await resume(logPath, names, journal, end, log.inode), found: 'intact' };
   }
   const found = log?.inode === journal.header.inode ? 'shrunk' : 'moved';
   const previous = await archiveJournal(names, found === 'shrunk' ? logPath : undefined);
@@ -76,6 +85,7 @@ async function resume(
   names: FileNames,
   journal: JournalEnd,
   end: number,
+  inode: string,
 ): Promise<OpenFiles> {
   const log = await openForWriting(logPath);
   const handle = await openForWriting(names.journal);
@@ -83,7 +93,7 @@ async function resume(
   await handle.truncate(journal.size);
   await log.sync();
   await handle.sync();
-  const { inode, previous } = journal.header;
+  const { previous } = journal.header;
   const place = placeOf(journal);
   return { log, journal: handle, inode, end, journalEnd: journal.size, place, previous };
 }
