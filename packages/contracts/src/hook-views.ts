@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { defineEndpoint, subjectOf } from './endpoints.ts';
-import { HOOK_STATUSES } from './hooks.ts';
+import { zHookResult } from './hooks.ts';
 import { pageOf, zTime } from './http/common.ts';
 import { zHookEventName } from './http/generations.ts';
 import { LIMITS } from './limits.ts';
@@ -71,15 +71,7 @@ export const zHookTried = z.strictObject({
   environment: z.record(z.string(), z.string()),
   /** The folder the hooks run in. */
   folder: z.string(),
-  results: z.array(
-    z.strictObject({
-      hook: z.string(),
-      status: z.enum(HOOK_STATUSES),
-      reason: z.string(),
-      duration_ms: int({ min: 0 }),
-      message: z.string(),
-    }),
-  ),
+  results: z.array(zHookResult),
   /** Of a dry run: all. */
   not_run: z.array(z.string()),
   fault: z.string().optional(),
@@ -107,14 +99,7 @@ export const zHookRunView = z.strictObject({
   status: z.enum(['ok', 'warning', 'error']).nullable(),
   fault: z.string().optional(),
   /** Without what they wrote: that may be anything, and is in the log. */
-  results: z.array(
-    z.strictObject({
-      hook: z.string(),
-      status: z.enum(HOOK_STATUSES),
-      reason: z.string(),
-      duration_ms: int({ min: 0 }),
-    }),
-  ),
+  results: z.array(zHookResult.omit({ message: true })),
 });
 export const zHookRunPage = pageOf(zHookRunView);
 

@@ -11,19 +11,19 @@ export type VetoEvent = (typeof VETO_EVENTS)[number];
 export const HOOK_STATUSES = ['ok', 'warning', 'error', 'killed', 'unknown'] as const;
 export type HookStatus = (typeof HOOK_STATUSES)[number];
 
+export const zHookResult = z.strictObject({
+  hook: z.string(),
+  status: z.enum(HOOK_STATUSES),
+  reason: z.string(),
+  duration_ms: int({ min: 0 }),
+  /** The end of what it wrote, its errors before its output. */
+  message: z.string(),
+});
+
 /** `error`: a hook failed or was killed, or the hooks could not be run; what they were asked about must not happen. */
 export const zHookRun = z.strictObject({
   status: z.enum(['ok', 'warning', 'error']),
-  results: z.array(
-    z.strictObject({
-      hook: z.string(),
-      status: z.enum(HOOK_STATUSES),
-      reason: z.string(),
-      duration_ms: int({ min: 0 }),
-      /** The end of what it wrote, its errors before its output. */
-      message: z.string(),
-    }),
-  ),
+  results: z.array(zHookResult),
   /** Hooks that were not run, because one before them stopped the run. */
   not_run: z.array(z.string()),
   /** Why it is an error without a hook's doing. */

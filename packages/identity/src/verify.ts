@@ -9,8 +9,9 @@ import {
   workloadSubject,
   zWorkloadClaims,
 } from '@colonnade/contracts';
-import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { type JWTPayload, jwtVerify } from 'jose';
 import type { VerifyKey } from './key-set.ts';
+import { explainRefusal } from './refusal.ts';
 
 /** Whose a token is, by its signature. Whether that workload still is one, its state says. */
 export type WorkloadIdentity = {
@@ -95,7 +96,7 @@ async function verifySignature(
     if (used === undefined) throw new ColonnadeError('internal', 'a token was verified without a key');
     return { identity, ...used };
   } catch (thrown) {
-    throw toRefusal(thrown);
+    throw explainRefusal(thrown, 'the identity', 'is no token of a workload');
   }
 }
 
@@ -122,16 +123,6 @@ function identityOf(payload: JWTPayload): WorkloadIdentity {
   if (sub !== workloadSubject(workload)) throw refuse('has a subject that is not its workload');
   if (exp - iat > WORKLOAD_LIFETIME_S) throw refuse('lives longer than a token may');
   return { workload, sub, jti, sid, expiresAtMs: exp * 1000 };
-}
-
-/** Says which rule a token broke, so that an operator can help himself; nothing of the token is repeated. */
-function toRefusal(thrown: unknown): ColonnadeError {
-  if (thrown instanceof ColonnadeError) return thrown;
-  if (thrown instanceof errors.JWTExpired) return refuse('has expired');
-  if (thrown instanceof errors.JWTClaimValidationFailed)
-    return refuse(`has a wrong or missing "${thrown.claim}"`);
-  if (thrown instanceof errors.JOSEError) return refuse('is no token of a workload');
-  return new ColonnadeError('internal', 'the identity could not be checked', { cause: thrown });
 }
 
 function refuse(why: string): ColonnadeError {

@@ -7,7 +7,8 @@ import {
   type READER_RIGHTS,
   zGrantClaims,
 } from '@colonnade/contracts';
-import { errors, jwtVerify } from 'jose';
+import { explainRefusal } from '@colonnade/identity';
+import { jwtVerify } from 'jose';
 import type { z } from 'zod';
 import type { Reader, Readers } from './readers.ts';
 import type { UsedGrants } from './used-grants.ts';
@@ -56,7 +57,7 @@ export function createGrants(readers: Readers, used: UsedGrants, nowS: () => num
         // Last: a grant that was refused for another reason is not used up.
         if (!(await used.use(reader.token_id, claims.jti))) throw refuse('was used already');
       } catch (thrown) {
-        use.refusal = toRefusal(thrown);
+        use.refusal = explainRefusal(thrown, 'the grant', 'is not a grant');
       }
       return use;
     },
@@ -102,15 +103,6 @@ async function verifySignature(readers: Readers, grant: string, nowS: number) {
 function equalSecretly(a: string, b: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
-}
-
-function toRefusal(thrown: unknown): ColonnadeError {
-  if (thrown instanceof ColonnadeError) return thrown;
-  if (thrown instanceof errors.JWTExpired) return refuse('has expired');
-  if (thrown instanceof errors.JWTClaimValidationFailed)
-    return refuse(`has a wrong or missing "${thrown.claim}"`);
-  if (thrown instanceof errors.JOSEError) return refuse('is not a grant');
-  return new ColonnadeError('internal', 'the grant could not be checked', { cause: thrown });
 }
 
 function refuse(why: string): ColonnadeError {

@@ -7,7 +7,8 @@ import {
   masterSubject,
   masterTokenRules,
 } from '@colonnade/contracts';
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { explainRefusal } from '@colonnade/identity';
+import { jwtVerify, SignJWT } from 'jose';
 import type { IdentityKeys } from './identity-keys.ts';
 import type { Revocations } from './revocations.ts';
 
@@ -83,18 +84,8 @@ async function verifySignature(keys: IdentityKeys, token: string, nowS: number):
     if (sub === undefined || jti === undefined || exp === undefined) throw refuse('lacks a claim');
     return { sub, jti, exp };
   } catch (thrown) {
-    throw toRefusal(thrown);
+    throw explainRefusal(thrown, "the master's token", 'is not a token of this service');
   }
-}
-
-/** Says which rule a token broke, so that an operator can help himself; nothing of the token is repeated. */
-function toRefusal(thrown: unknown): ColonnadeError {
-  if (thrown instanceof ColonnadeError) return thrown;
-  if (thrown instanceof errors.JWTExpired) return refuse('has expired');
-  if (thrown instanceof errors.JWTClaimValidationFailed)
-    return refuse(`has a wrong or missing "${thrown.claim}"`);
-  if (thrown instanceof errors.JOSEError) return refuse('is not a token of this service');
-  return new ColonnadeError('internal', 'the token could not be checked', { cause: thrown });
 }
 
 function refuse(why: string): ColonnadeError {

@@ -13,7 +13,7 @@ import { type Keys, openValue } from './envelope.ts';
 import type { Events } from './events.ts';
 import type { MasterTokens } from './master-token.ts';
 import type { RateLimit } from './rate-limit.ts';
-import { ANONYMOUS, failure, type Trail } from './trail.ts';
+import { failure, type Trail, verifyOnRecord } from './trail.ts';
 
 type Request = z.output<typeof kmsOpenForMerger.request>;
 type Response = z.output<typeof kmsOpenForMerger.response>;
@@ -41,12 +41,10 @@ export function createMergerOpenHandler(deps: MergerOpenDeps) {
 
   return async (request: Request, call: Call): Promise<Response> => {
     const { master, minion_id } = request;
-    try {
-      await tokens.verify(request.token, master);
-    } catch (thrown) {
-      await begin(ANONYMOUS, request, call).complete(failure(toColonnadeError(thrown)));
-      throw thrown;
-    }
+    await verifyOnRecord(
+      (user) => begin(user, request, call),
+      () => tokens.verify(request.token, master),
+    );
     const span = begin({ username: masterSubject(master), groups: ['colonnade:masters'] }, request, call);
     let items: ItemResult<Value>[];
     try {

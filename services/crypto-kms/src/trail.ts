@@ -23,6 +23,9 @@ type Act = {
   objectRef?: ObjectRef;
 };
 
+/** Begins the record of one request for whoever turns out to ask. */
+export type BeginAs = (user: Act['user']) => AuditSpan;
+
 export type Trail = {
   begin(act: Act): AuditSpan;
   /** Hands the record over to be stored; the answer does not wait for the stream. @throws ColonnadeError `overloaded` */
@@ -76,6 +79,19 @@ export async function onRecord<T>(
   }
   await span.complete({ code: 200, ...(annotate === undefined ? {} : { annotations: annotate(result) }) });
   return result;
+}
+
+/**
+ * Finds out who asks. A refusal is on record too, as nobody's, before the caller learns of it.
+ * @throws what `verify` threw, or ColonnadeError `bus_unavailable` when there is no record
+ */
+export async function verifyOnRecord<T>(begin: BeginAs, verify: () => Promise<T>): Promise<T> {
+  try {
+    return await verify();
+  } catch (thrown) {
+    await begin(ANONYMOUS).complete(failure(toColonnadeError(thrown)));
+    throw thrown;
+  }
 }
 
 /** As onRecord, for a change: it is not even begun before it is on record. */

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { int, zValue } from '../codec.ts';
-import { LIMITS } from '../limits.ts';
 import {
   zCollectionId,
   zMasterId,
@@ -16,7 +15,7 @@ import { zInventoryFacts } from './inventories.ts';
 import { zMasterUpdate, zMinionPut } from './masters.ts';
 import { zPillarCreate } from './pillars.ts';
 import { secretField, secretIfMarked } from './secret-fields.ts';
-import { zTaskState, zTemplateUpdate } from './tasks.ts';
+import { taskTargets, zTaskState, zTemplateUpdate } from './tasks.ts';
 
 /** Media types of an import and an export: a stream of YAML documents, or of JSON texts, one to a line. */
 export const BULK_MEDIA_TYPES = { yaml: 'application/yaml', json: 'application/x-ndjson' } as const;
@@ -70,14 +69,7 @@ export const zTaskRecord = z.strictObject({
   id: zTaskId,
   tpl_id: zTemplateId,
   state: zTaskState,
-  minions: z
-    .array(z.strictObject({ master: zMasterId, minion_id: zMinionId }))
-    .max(LIMITS.minionsPerTask, `more than ${LIMITS.minionsPerTask} minions`)
-    .optional(),
-  collections: z
-    .array(zCollectionId)
-    .max(LIMITS.collectionsPerTask, `more than ${LIMITS.collectionsPerTask} collections`)
-    .optional(),
+  ...taskTargets,
   expires_at: zTimeAsked.nullable().optional(),
   ended_at: zTimeAsked.nullable().optional(),
 });

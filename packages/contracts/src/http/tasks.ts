@@ -90,9 +90,8 @@ export const zDefaultsView = z.strictObject({ items: z.array(zPillarView) });
 export const TASK_STATE_NAMES = ['created', 'running', 'succeeded', 'failed', 'cancelled'] as const;
 export const zTaskState = z.enum(TASK_STATE_NAMES, `must be one of ${TASK_STATE_NAMES.join(', ')}`);
 
-/** `POST /tasks`: a task of a template, with its pillars (seed 000, create_for_task). */
-export const zTaskCreate = z.strictObject({
-  tpl_id: zTemplateId,
+/** For whom a task is. */
+export const taskTargets = {
   minions: z
     .array(z.strictObject({ master: zMasterId, minion_id: zMinionId }))
     .max(LIMITS.minionsPerTask, `more than ${LIMITS.minionsPerTask} minions`)
@@ -102,6 +101,12 @@ export const zTaskCreate = z.strictObject({
     .array(zCollectionId)
     .max(LIMITS.collectionsPerTask, `more than ${LIMITS.collectionsPerTask} collections`)
     .optional(),
+};
+
+/** `POST /tasks`: a task of a template, with its pillars (seed 000, create_for_task). */
+export const zTaskCreate = z.strictObject({
+  tpl_id: zTemplateId,
+  ...taskTargets,
   pillars: zNamedValues,
   /** Names of the caller's defaults whose values are taken as they are; a secret's is not shown on the way. */
   from_defaults: z.array(zPillarName).max(LIMITS.pillarsPerTask, tooMany).optional(),

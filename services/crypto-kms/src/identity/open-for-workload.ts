@@ -1,12 +1,12 @@
 import { type Route, route } from '@colonnade/bus';
-import { ColonnadeError, isOwnScope, kmsOpenForWorkload, toColonnadeError } from '@colonnade/contracts';
-import type { TaskView, WorkloadIdentity } from '@colonnade/identity';
+import { ColonnadeError, isOwnScope, kmsOpenForWorkload } from '@colonnade/contracts';
+import type { TaskView } from '@colonnade/identity';
 import { answerEach, checkBatchBytes, outcomeAnnotations } from '../batch.ts';
 import { aadOf, checkOpenContext } from '../context.ts';
 import { type Keys, openValue } from '../envelope.ts';
 import type { Events } from '../events.ts';
 import type { RateLimit } from '../rate-limit.ts';
-import { ANONYMOUS, failure, onRecord, type Trail } from '../trail.ts';
+import { type BeginAs, onRecord, type Trail, verifyOnRecord } from '../trail.ts';
 import { userOf } from './routes.ts';
 import type { WorkloadTokens } from './workload-token.ts';
 
@@ -25,15 +25,9 @@ export type WorkloadOpenDeps = {
  */
 export function openForWorkloadRoute({ keys, tokens, tasks, limit, trail, events }: WorkloadOpenDeps): Route {
   return route(kmsOpenForWorkload, async ({ token, items }, call) => {
-    const begin = (user: Parameters<Trail['begin']>[0]['user']) =>
+    const begin: BeginAs = (user) =>
       trail.begin({ verb: 'open', endpoint: kmsOpenForWorkload, call, user, caller: 'pillar-api' });
-    let identity: WorkloadIdentity;
-    try {
-      identity = await tokens.verify(token);
-    } catch (thrown) {
-      await begin(ANONYMOUS).complete(failure(toColonnadeError(thrown)));
-      throw thrown;
-    }
+    const identity = await verifyOnRecord(begin, () => tokens.verify(token));
     const { workload, sub } = identity;
     const results = await onRecord(
       begin(userOf(identity)),

@@ -8,7 +8,6 @@ import {
   kmsRenewWorkload,
   type ObjectRef,
   taskIdentityResource,
-  toColonnadeError,
   WORKLOAD_AUDIENCE,
   type Workload,
   workloadSubject,
@@ -16,7 +15,7 @@ import {
 import type { TaskView, WorkloadIdentity } from '@colonnade/identity';
 import type { GrantGuard } from '../grant-guard.ts';
 import type { Revocations } from '../revocations.ts';
-import { ANONYMOUS, changeOnRecord, failure, onRecord, type Trail } from '../trail.ts';
+import { type BeginAs, changeOnRecord, onRecord, type Trail, verifyOnRecord } from '../trail.ts';
 import type { Enrolments } from './enrolments.ts';
 import type { WorkloadTokens } from './workload-token.ts';
 
@@ -72,13 +71,7 @@ function renewRoute({ tokens, tasks, audiences, trail }: IdentityDeps): Route {
         ...{ verb: 'renew', endpoint: kmsRenewWorkload, call, user, caller: 'pillar-api' },
         ...(objectRef === undefined ? {} : { objectRef }),
       });
-    let identity: WorkloadIdentity;
-    try {
-      identity = await tokens.verify(token);
-    } catch (thrown) {
-      await begin(ANONYMOUS).complete(failure(toColonnadeError(thrown)));
-      throw thrown;
-    }
+    const identity = await verifyOnRecord(begin, () => tokens.verify(token));
     const { workload, sid } = identity;
     return onRecord(begin(userOf(identity), refOf(workload)), async () => {
       if (workload.kind === 'task') await tasks.requireLive(workload.task);
@@ -114,18 +107,14 @@ function makeEnrolmentRoute({ enrolments, guard }: IdentityDeps): Route {
 
 function enrolRoute({ tokens, enrolments, revocations, trail }: IdentityDeps): Route {
   return route(kmsEnrol, async ({ token }, call) => {
-    const begin = (user: Parameters<Trail['begin']>[0]['user']) =>
+    const begin: BeginAs = (user) =>
       trail.begin({ verb: 'enrol', endpoint: kmsEnrol, call, user, caller: 'pillar-api' });
-    let used: { workload: Workload; sid: string };
-    try {
-      used = await enrolments.use(token);
+    const { workload, sid } = await verifyOnRecord(begin, async () => {
+      const used = await enrolments.use(token);
       if (revocations.isRevoked(used.sid))
         throw new ColonnadeError('unauthorized', 'the enrolment was revoked');
-    } catch (thrown) {
-      await begin(ANONYMOUS).complete(failure(toColonnadeError(thrown)));
-      throw thrown;
-    }
-    const { workload, sid } = used;
+      return used;
+    });
     const span = begin(userOf({ sub: workloadSubject(workload), workload }));
     return onRecord(span, async () => ({ ...(await tokens.issue(workload, { sid })), workload }));
   });

@@ -1,9 +1,8 @@
 import { ROLES } from '@colonnade/contracts';
 import type { ValueObject } from '@colonnade/value';
 import { usageError } from '../../exit-codes.ts';
-import { checkFolder, saveCredentials } from '../../shared/credentials.ts';
+import { makeToken, SAVE_OPTION } from '../../shared/one-time.ts';
 import { countOf } from '../../shared/pages.ts';
-import { allFields, asObject, show, textOf } from '../../shared/view.ts';
 import { defineCommand } from '../../table/command.ts';
 
 export const tokenCreate = defineCommand({
@@ -19,7 +18,7 @@ export const tokenCreate = defineCommand({
       help: 'a role for a part: ROLE:tgt_types=…;collections=…;name_prefixes=…, lists with commas; several times',
     },
     'expires-in': { value: 'SECONDS', help: 'how long it lives (default: until it is deleted)' },
-    save: { value: 'DIR', help: 'write it to the file "token" there, mode 0600, and do not show it' },
+    ...SAVE_OPTION,
   },
   examples: [
     ['token create ann --role editor --role secret-reader --expires-in 86400', 'two roles, for a day'],
@@ -37,16 +36,7 @@ export const tokenCreate = defineCommand({
       ...(expires === undefined ? {} : { expires_in_s: BigInt(countOf('expires-in', expires)) }),
     };
     const api = session.api();
-    if (save !== undefined) await checkFolder(save, ['token']);
-    const { value } = await api.call('POST', '/tokens', body);
-    if (save === undefined) {
-      session.out.note('the token is shown this once: keep it now');
-      return await show(session, value, allFields);
-    }
-    const { token, ...rest } = asObject(value);
-    await saveCredentials(save, { token: textOf(token) });
-    session.out.note(`token is in ${save}`);
-    await show(session, rest, allFields);
+    await makeToken(session, save, () => api.call('POST', '/tokens', body));
   },
 });
 
