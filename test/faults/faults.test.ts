@@ -161,8 +161,11 @@ function copyOf({ evidence: { history, truth, events } }: Outcome): Copy {
 function findOlder(history: History, truth: Truth): { merge: Merge; key: string; older: string } {
   const key = 'tree tuned';
   const versions = truth.get(key) ?? [];
-  const older = versions.at(-3)?.id;
-  const merge = history.merges.findLast(({ seen }) => seen.get(key) === versions.at(-1)?.id);
-  assert.ok(merge !== undefined && older !== undefined, 'the run changed too little');
-  return { merge, key, older };
+  // The last value of all may have come after the last merge.
+  for (let at = versions.length - 1; at >= 2; at -= 1) {
+    const merge = history.merges.findLast(({ seen }) => seen.get(key) === versions[at]?.id);
+    const older = versions[at - 2]?.id;
+    if (merge !== undefined && older !== undefined) return { merge, key, older };
+  }
+  assert.fail('the run changed too little');
 }

@@ -21,8 +21,7 @@ export async function checkRun(
   history: History,
   { canary, report }: { canary: string; report: (text: string) => void },
 ): Promise<{ checked: Record<string, number>; truth: Truth; events: StreamedEvent[] }> {
-  const events = await readAllEvents(system, history);
-  const truth = await readTruth(system.directApi, history, events);
+  const { events, truth } = await readAll(system, history);
   checkWrites(history, truth);
   checkMerges(history, truth);
   const checked: Record<string, number> = {
@@ -37,9 +36,22 @@ export async function checkRun(
   return { checked, truth, events };
 }
 
-/** When the relay has come to the last write that was acknowledged. */
-async function readAllEvents(system: System, history: History): Promise<StreamedEvent[]> {
-  const last = Math.max(0, ...history.operations.filter((o) => o.kind !== 'read').map((o) => o.tick ?? 0));
+/**
+ * The events and the estate, once the relay has come to its last write: one that nobody was answered may be newer than every
+ * acknowledged one.
+ */
+async function readAll(system: System, history: History): Promise<{ events: StreamedEvent[]; truth: Truth }> {
+  const acknowledged = history.operations.filter((o) => o.kind !== 'read').map((o) => o.tick ?? 0);
+  for (let last = Math.max(0, ...acknowledged); ; ) {
+    const events = await readEventsUpTo(last, system, history);
+    const truth = await readTruth(system.directApi, history, events);
+    const newest = Math.max(last, ...[...truth.values()].flat().map(({ tick }) => tick));
+    if (newest === last || newest <= (events.at(-1)?.tick ?? 0)) return { events, truth };
+    last = newest;
+  }
+}
+
+async function readEventsUpTo(last: number, system: System, history: History): Promise<StreamedEvent[]> {
   let events: StreamedEvent[] = [];
   const complete = async () => {
     events = await readEvents(system.witness);
