@@ -5,6 +5,11 @@ import { zGrant } from './kms.ts';
 
 /** The keyring of crypto-kms as others ask for it: never a key. */
 
+/** The key that pillars are sealed with. */
+export const PILLARS_KEY = 'pillars';
+/** The key that identities of workloads are signed from. It seals nothing. */
+export const IDENTITY_KEY = 'identity';
+
 export const KEY_STATES = ['prepublished', 'active', 'retired', 'destroyed'] as const;
 /** One version of a key, without the key. Times are milliseconds since the epoch. */
 export const zKeyVersion = z.strictObject({
@@ -20,7 +25,7 @@ export const zKeyVersion = z.strictObject({
   encryptions: int({ min: 0 }),
 });
 
-/** The keyring; empty where the KMS has none. */
+/** The keyring, by name; empty where the KMS has none. */
 export const kmsListKeys = defineEndpoint({
   subject: subjectOf('kms', 'keys-list'),
   server: 'crypto-kms',

@@ -16,6 +16,10 @@ export const WORKLOAD_ALGORITHMS = ['EdDSA', 'ES256'] as const;
 export type WorkloadAlgorithm = (typeof WORKLOAD_ALGORITHMS)[number];
 /** Seconds by which the clocks of two hosts may differ. */
 export const WORKLOAD_SKEW_S = 5;
+/** How old public keys may be that a service verifies with or publishes, milliseconds. */
+export const JWKS_MAX_AGE_MS = 15_000;
+/** How long whoever reads published keys over HTTP may keep them, seconds. A next key is published for longer than both before it signs. */
+export const JWKS_KEEP_S = 30;
 
 export const zServiceName = z
   .string()

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { createPublicKey } from 'node:crypto';
-import { type Call, ColonnadeError, type PublicJwk, startCall } from '@colonnade/contracts';
+import { type Call, ColonnadeError, JWKS_MAX_AGE_MS, type PublicJwk, startCall } from '@colonnade/contracts';
 
 /** A public key, and the one algorithm it is for. */
 export type VerifyKey = { alg: 'EdDSA' | 'ES256'; publicKey: KeyObject };
@@ -32,7 +32,7 @@ export type KeySetOptions = {
 
 /** The public keys of identities, read from crypto-kms when they are needed, and kept. */
 export function createKeySet(options: KeySetOptions): KeySet {
-  const { fetchKeys, cooldownMs = 5000, maxAgeMs = 60_000, fetchTimeoutMs = 1000 } = options;
+  const { fetchKeys, cooldownMs = 5000, maxAgeMs = JWKS_MAX_AGE_MS, fetchTimeoutMs = 1000 } = options;
   let known: { jwks: Jwks; keys: ReadonlyMap<string, VerifyKey> } | undefined;
   let generation = 0;
   let readAtMs = Number.NEGATIVE_INFINITY;

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ENDPOINTS } from '@colonnade/contracts';
+import { ENDPOINTS, JWKS_KEEP_S, JWKS_MAX_AGE_MS } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
-import { kmsSettings, readKmsConfig } from './config.ts';
+import { keyPollMs, kmsSettings, readKmsConfig } from './config.ts';
 
 const readme = await readFile(path.join(import.meta.dirname, '..', 'README.md'), 'utf8');
 
@@ -34,4 +34,10 @@ test('an empty variable is an unset one; the KEK cannot be printed', () => {
     () => readKmsConfig({ ...env, PILLARS_KID: 'k'.repeat(129) }),
     /PILLARS_KID: must be at most 128/u,
   );
+});
+
+test('a next key is known to whoever keeps the published ones before it signs, however many have kept them on the way', () => {
+  const config = readKmsConfig({ KMS_STATE_DIR: '/state', NATS_NKEY_SEED: 'x' });
+  const keptMs = keyPollMs(config) + JWKS_MAX_AGE_MS + JWKS_KEEP_S * 1000;
+  assert.ok(keptMs < config.keyPrepublishS * 1000, `${keptMs} ms`);
 });

@@ -115,6 +115,11 @@ export const kmsSettings = {
 
 export type KmsConfig = ConfigOf<typeof kmsSettings>;
 
+/** How often a replica looks for versions of keys, milliseconds: it has read a next one long before that seals or signs. */
+export function keyPollMs({ keyPrepublishS }: Pick<KmsConfig, 'keyPrepublishS'>): number {
+  return Math.max(50, (keyPrepublishS * 1000) / 6);
+}
+
 /** @throws ColonnadeError `misconfigured` naming every fault */
 export function readKmsConfig(env: Readonly<Record<string, string | undefined>>): KmsConfig {
   return readConfig(kmsSettings, env);

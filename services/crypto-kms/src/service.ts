@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route, route } from '@colonnade/bus';
-import { kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal, type PublicJwk } from '@colonnade/contracts';
+import { IDENTITY_KEY, JWKS_KEEP_S, kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal, type PublicJwk } from '@colonnade/contracts';
 import {
   createHealth,
   createMetrics,
@@ -12,7 +12,7 @@ import {
 } from '@colonnade/service-kit';
 import { identityRoutes, openRoutes, readerRoutes } from './api-routes.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
-import type { KmsConfig } from './config.ts';
+import { type KmsConfig, keyPollMs } from './config.ts';
 import { createEvents, type Events } from './events.ts';
 import { createGrantGuard, type GrantGuard } from './grant-guard.ts';
 import { createGrants } from './grants.ts';
@@ -75,12 +75,7 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
     createWorkloads(config, state.workloads, { ...asks, keys: state.keys, revocations: state.revocations }),
   );
   const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
-  if (state.keyring !== undefined)
-    started.use(startRotation(rotationOf(config, state.keyring, config.keyMaxAgeS, events)));
-  if (state.workloads.keyring !== undefined)
-    started.use(
-      startRotation(rotationOf(config, state.workloads.keyring, config.identityKeyMaxAgeS, events)),
-    );
+  for (const keyring of state.keyrings) started.use(startRotation(rotationOf(config, keyring, events)));
   started.use(
     await bus.serve(
       {
@@ -114,20 +109,21 @@ async function openState(config: KmsConfig, events: Events) {
   await bootstrap(config, readers, events);
   const workloads = await openWorkloadState(config);
   const usedGrants = openUsedGrants(config.stateDir);
-  return { keys, keyring, identity, mac, revocations, readers, usedGrants, workloads };
+  // In the order of their names, which pages of them go by.
+  const keyrings = [workloads.keyring, keyring].filter((one) => one !== undefined);
+  return { keys, keyrings, identity, mac, revocations, readers, usedGrants, workloads };
 }
 
 function rotationOf(
   config: KmsConfig,
   keyring: Keyring,
-  maxAgeS: number | undefined,
   events: Events,
 ): RotationOptions {
+  const maxAgeS = keyring.name === IDENTITY_KEY ? config.identityKeyMaxAgeS : config.keyMaxAgeS;
   return {
     keyring,
     maxAgeMs: maxAgeS === undefined ? undefined : maxAgeS * 1000,
-    // Every replica has read a new version long before it seals.
-    pollMs: Math.max(50, (config.keyPrepublishS * 1000) / 6),
+    pollMs: keyPollMs(config),
     onRotated: events.keyRotated,
     onRefreshed: events.keysRead,
     onErased: events.keyErased,
@@ -152,7 +148,7 @@ type Asks = {
 };
 
 function createRoutes(config: KmsConfig, state: State, asks: Asks, workloads: Workloads): Route[] {
-  const { keys, keyring, identity, mac, revocations, readers } = state;
+  const { keys, keyrings, identity, mac, revocations, readers } = state;
   const { guard, limit, trail, events } = asks;
   const issued = createMasterTokens(identity, revocations, nowS);
   const tokens = { ...issued, verify: masterVerifier(issued, workloads.tokens) };
@@ -163,7 +159,7 @@ function createRoutes(config: KmsConfig, state: State, asks: Asks, workloads: Wo
     resealRoute(keys, guard, events),
     checkRoute(keys, trail, events),
     rewrapRoute(keys, trail, events),
-    ...keyRoutes(keyring, guard, events, config.keyUndoS * 1000),
+    ...keyRoutes(keyrings, guard, events, config.keyUndoS * 1000),
     ...identityRoutes(tokens, revocations, guard, nowS),
     ...readerRoutes(readers, guard),
     route(kmsMac, async ({ sha256_hex }) => ({ mac_hex: mac(sha256_hex) })),
@@ -182,7 +178,7 @@ function jwksRoute(publicKeys: () => Promise<PublicJwk[]>): OpsRoute {
       status: 200,
       contentType: 'application/jwk-set+json',
       body: JSON.stringify({ keys: await publicKeys() }),
-      headers: { 'cache-control': 'max-age=60' },
+      headers: { 'cache-control': `max-age=${JWKS_KEEP_S}` },
     }),
   };
 }

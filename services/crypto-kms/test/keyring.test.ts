@@ -6,13 +6,17 @@ import {
   BOOTSTRAP_SUB,
   type Enc,
   encodeTree,
+  kmsIssueTask,
+  kmsJwks,
   kmsListKeys,
   kmsOpenForApi,
   kmsRotateKey,
   kmsSeal,
   rootTarget,
+  taskIdentityResource,
   zEnc,
 } from '@colonnade/contracts';
+import { decodeProtectedHeader } from 'jose';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
 
@@ -28,7 +32,7 @@ const ROOT = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PRE
 const context = {
   ...{ tgt_type: rootTarget.tgtType, tgt_id: rootTarget.tgtId, pillarenv: rootTarget.pillarenv, name: 'x' },
 };
-const grant = (act: 'reveal' | 'key.rotate', res: string) =>
+const grant = (act: 'reveal' | 'key.rotate' | 'task.issue', res: string) =>
   signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
 
 async function seal(): Promise<Enc> {
@@ -45,7 +49,8 @@ async function open(enc: Enc): Promise<unknown> {
 const rotate = async (name = 'pillars') =>
   api.request(kmsRotateKey, { grant: await grant('key.rotate', name), name }, call());
 
-const versions = async () => (await api.request(kmsListKeys, {}, call())).keys[0]?.versions ?? [];
+const versions = async (key = 'pillars') =>
+  (await api.request(kmsListKeys, {}, call())).keys.find(({ name }) => name === key)?.versions ?? [];
 
 test('without a root key there is no keyring, and that is said', async () => {
   await using _service = await kms.start();
@@ -101,4 +106,30 @@ test('the timer rotates by age', async () => {
   await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined, KMS_KEY_MAX_AGE_S: '1' });
   const count = (await versions()).length;
   await waitFor('two more versions', async () => (await versions()).length >= count + 2, { limitMs: 20_000 });
+});
+
+test('the key of identities is listed and rotated by hand, and published before it signs', async () => {
+  await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined });
+  const published = async () => (await api.request(kmsJwks, {}, call())).keys.length;
+  const signer = async (task: string) => {
+    const res = taskIdentityResource(task, 'deploy');
+    const message = { grant: await grant('task.issue', res), task, template: 'deploy' };
+    return decodeProtectedHeader((await api.request(kmsIssueTask, message, call())).token).kid;
+  };
+  assert.deepEqual(
+    (await versions('identity')).map(({ kid, state }) => `${kid} ${state}`),
+    ['identity-v1 active'],
+  );
+  const [count, first] = [await published(), await signer('t1')];
+  assert.equal((await rotate('identity')).version.state, 'prepublished');
+  assert.deepEqual([await published(), await signer('t2')], [count + 2, first]);
+  await rejects(rotate('identity'), 'conflict');
+  await waitFor('the next key to sign', async () => (await signer('t3')) !== first);
+  assert.deepEqual(
+    (await versions('identity')).map(({ kid, state }) => `${kid} ${state}`),
+    ['identity-v1 retired', 'identity-v2 active'],
+  );
+  assert.equal(await published(), count + 2);
+  const records = (await kms.records()).filter(({ verb }) => verb === 'key.rotate');
+  assert.ok(records.some(({ objectRef, user }) => objectRef?.name === 'identity' && user.username !== ''));
 });

@@ -1,5 +1,6 @@
 import {
   collectionEnv,
+  IDENTITY_KEY,
   type PillarView,
   SECRET_MASK,
   taskEnv,
@@ -126,7 +127,8 @@ export function viewKeyVersion(
 ): z.output<typeof zKeyVersionView> {
   const { version, kid, state, encryptions } = one;
   return {
-    ...{ name: key.name, version, kid, state, encryptions },
+    ...{ name: key.name, purpose: key.name === IDENTITY_KEY ? 'sign' : 'seal' },
+    ...{ version, kid, state, encryptions },
     opens: version >= key.min_version && state !== 'destroyed',
     values: use.get(kid) ?? 0,
     created_at: viewTime(one.created_at_ms),

@@ -14,7 +14,7 @@ import {
   startWorld,
 } from './support.ts';
 
-type Version = { version: number; kid: string; state: string; values: number; opens: boolean };
+type Version = { name: string; version: number; kid: string; state: string; values: number; opens: boolean };
 type RewrapView = {
   state: string;
   left: number;
@@ -32,7 +32,8 @@ after(() => world[Symbol.asyncDispose]());
 
 const get = async (url: string) => plain(await world.admin.call('GET', url));
 const post = (url: string, body?: object) => sendPlain(world.admin, 'POST', url, body);
-const versions = async () => (await get('/keys')).items as Version[];
+const versions = async () =>
+  ((await get('/keys')).items as Version[]).filter(({ name }) => name === 'pillars');
 const rewrapView = async () => (await get('/keys/pillars/rewrap')) as RewrapView;
 const secret = async (name: string, value: unknown, where: object = { tgt_type: 'root' }) => {
   const answer = await post('/pillars', { ...where, name, value, is_secret: true });

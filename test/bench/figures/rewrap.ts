@@ -107,9 +107,10 @@ async function rotate(api: ApiClient): Promise<void> {
   const made = toPlain((await api.call('POST', '/keys/pillars/rotate')).value ?? null) as { version: number };
   for (;;) {
     const { items } = toPlain((await api.call('GET', '/keys')).value ?? null) as {
-      items: { version: number; state: string }[];
+      items: { name: string; version: number; state: string }[];
     };
-    if (items.find(({ version }) => version === made.version)?.state === 'active') return;
+    const isIt = ({ name, version }: (typeof items)[number]) => name === 'pillars' && version === made.version;
+    if (items.find(isIt)?.state === 'active') return;
     await delay(100);
   }
 }

@@ -6,18 +6,20 @@ import { pageOf, zTime } from './common.ts';
 /** One version of a key of the KMS, without the key. */
 export const zKeyVersionView = z.strictObject({
   name: z.string(),
+  /** What it is for: values of pillars, or identities of workloads. */
+  purpose: z.enum(['seal', 'sign']),
   version: int({ min: 1 }),
-  /** What `$enc` of a sealed value names it by. */
+  /** What `$enc` of a sealed value names it by; a token names the key that was derived from it. */
   kid: z.string(),
   state: z.enum(KEY_STATES),
-  /** False below the least version, and when it is destroyed. */
+  /** Or verifies. False below the least version, and when it is destroyed. */
   opens: z.boolean(),
   /** Values stored under it: pillars, all their versions, and what imports have staged. */
   values: int({ min: 0 }),
   /** At most so many encryptions were done with it; 2^32 are the limit. */
   encryptions: int({ min: 0 }),
   created_at: zTime,
-  /** From then on it seals. */
+  /** From then on it seals, or signs. */
   active_from: zTime,
   destroyed_at: zTime.nullable(),
   /** A destroyed one can be taken back until then. */

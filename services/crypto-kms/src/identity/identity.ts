@@ -1,5 +1,5 @@
 import type { Bus, Route } from '@colonnade/bus';
-import { type PublicJwk, TASK_STATES_STREAM } from '@colonnade/contracts';
+import { IDENTITY_KEY, type PublicJwk, TASK_STATES_STREAM } from '@colonnade/contracts';
 import { createTaskView } from '@colonnade/identity';
 import type { KmsConfig } from '../config.ts';
 import type { Keys } from '../envelope.ts';
@@ -14,7 +14,7 @@ import type { Trail } from '../trail.ts';
 import { type Enrolments, openEnrolments } from './enrolments.ts';
 import { openForWorkloadRoute } from './open-for-workload.ts';
 import { workloadRoutes } from './routes.ts';
-import { createSigningKeys, IDENTITY_KEY } from './signing-keys.ts';
+import { createSigningKeys } from './signing-keys.ts';
 import { createWorkloadTokens, type WorkloadTokens } from './workload-token.ts';
 
 /** What identities of workloads are made with. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { createSecretKey, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { WORKLOAD_LIFETIME_S } from '@colonnade/contracts';
+import { IDENTITY_KEY, WORKLOAD_LIFETIME_S } from '@colonnade/contracts';
 import { tempDir } from '../../../../test/support/temp.ts';
 import { openKeyring } from '../keyring/keyring.ts';
 import { toRootKey } from '../keyring/root-key.ts';
-import { createSigningKeys, IDENTITY_KEY } from './signing-keys.ts';
+import { createSigningKeys } from './signing-keys.ts';
 import { createWorkloadTokens } from './workload-token.ts';
 
 const root = toRootKey(createSecretKey(randomBytes(32)));

@@ -9,9 +9,6 @@ import {
 import type { Keyring, KeyVersion } from '../keyring/keyring.ts';
 import { deriveEd25519, deriveP256, type SigningKey } from './derive.ts';
 
-/** The name of the keyring's key that identities are signed with. It seals nothing. */
-export const IDENTITY_KEY = 'identity';
-
 /** The keys of workloads' tokens: of each version one of each algorithm. */
 export type SigningKeys = {
   /** @throws ColonnadeError `key_not_configured` */

@@ -23,9 +23,6 @@ import {
   zVersionFile,
 } from './version.ts';
 
-/** The one key pillars are sealed with. */
-export const PILLARS_KEY = 'pillars';
-
 export type KeyVersion = Pick<VersionFile, 'version' | 'kid' | 'created_at_ms' | 'active_from_ms'> & {
   state: KeyState;
   /** When it was given up, and when it is erased; null: it is kept. */

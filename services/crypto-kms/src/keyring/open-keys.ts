@@ -1,9 +1,9 @@
-import { ColonnadeError } from '@colonnade/contracts';
+import { ColonnadeError, PILLARS_KEY } from '@colonnade/contracts';
 import type { KmsConfig } from '../config.ts';
 import type { Keys } from '../envelope.ts';
 import type { Events } from '../events.ts';
 import { fixedKeys, loadKek, loadKey } from '../kek.ts';
-import { type Keyring, openKeyring, PILLARS_KEY } from './keyring.ts';
+import { type Keyring, openKeyring } from './keyring.ts';
 import { type RootKey, toRootKey } from './root-key.ts';
 
 /**

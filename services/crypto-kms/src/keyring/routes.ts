@@ -14,11 +14,14 @@ import {
 import type { Events } from '../events.ts';
 import type { GrantGuard } from '../grant-guard.ts';
 import { changeOnRecord } from '../trail.ts';
-import { type Keyring, PILLARS_KEY } from './keyring.ts';
+import type { Keyring } from './keyring.ts';
 
-/** The keyring as operators see it: names, versions and times, never a key. */
+/**
+ * The keyring as operators see it: names, versions and times, never a key.
+ * @param keyrings by name; none without a root key
+ */
 export function keyRoutes(
-  keyring: Keyring | undefined,
+  keyrings: readonly Keyring[],
   guard: GrantGuard,
   events: Events,
   undoMs: number,
@@ -33,15 +36,16 @@ export function keyRoutes(
     const resource = keyVersionResource(name, version);
     const objectRef = { resource: 'keys', name: resource, subresource: act.slice('key.'.length) };
     return guard({ endpoint, act, call, grant, resource, objectRef }, changeOnRecord<T>, async () =>
-      work(theKey(keyring, name)),
+      work(theKey(keyrings, name)),
     );
   };
   return [
     route(kmsListKeys, async () => {
-      if (keyring === undefined) return { keys: [] };
-      await keyring.refresh();
-      const min_version = keyring.minVersion();
-      return { keys: [{ name: PILLARS_KEY, min_version, versions: [...keyring.versions()] }] };
+      for (const keyring of keyrings) await keyring.refresh();
+      const keys = keyrings.map((one) => {
+        return { name: one.name, min_version: one.minVersion(), versions: [...one.versions()] };
+      });
+      return { keys };
     }),
     route(kmsRotateKey, ({ grant, name }, call) => {
       const objectRef = { resource: 'keys', name, subresource: 'rotate' };
@@ -54,7 +58,7 @@ export function keyRoutes(
         objectRef,
       } as const;
       return guard(what, changeOnRecord, async () => {
-        const version = await theKey(keyring, name).rotate();
+        const version = await theKey(keyrings, name).rotate();
         events.keyRotated(version);
         return { version };
       });
@@ -84,9 +88,15 @@ export function keyRoutes(
 }
 
 /** @throws ColonnadeError `conflict` (no keyring), `not_found` */
-function theKey(keyring: Keyring | undefined, name: string): Keyring {
-  if (keyring === undefined)
+function theKey(keyrings: readonly Keyring[], name: string): Keyring {
+  if (keyrings.length === 0)
     throw new ColonnadeError('conflict', 'there is no keyring: start the KMS with KMS_ROOT_KEY_FILE');
-  if (name !== PILLARS_KEY) throw new ColonnadeError('not_found', 'there is no such key');
-  return keyring;
+  const found = keyrings.find((one) => one.name === name);
+  if (found === undefined)
+    throw new ColonnadeError('not_found', `there is no such key, only ${keyrings.map(nameOf).join(' and ')}`);
+  return found;
+}
+
+function nameOf({ name }: Keyring): string {
+  return name;
 }

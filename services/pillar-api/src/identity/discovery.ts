@@ -1,9 +1,6 @@
-import { toColonnadeError, WORKLOAD_ALGORITHMS } from '@colonnade/contracts';
+import { JWKS_KEEP_S, toColonnadeError, WORKLOAD_ALGORITHMS } from '@colonnade/contracts';
 import type { KeySet } from '@colonnade/identity';
 import type { OpsAnswer, OpsRoute } from '@colonnade/service-kit';
-
-/** How long a reader may keep the keys, seconds: a next one is published for longer before it signs. */
-const KEEP_S = 30;
 
 /** OpenID Connect Discovery 1.0 and RFC 7517, open to all: for whoever verifies identities and knows only the issuer. */
 export function discoveryRoutes(keys: KeySet): readonly OpsRoute[] {
@@ -32,7 +29,7 @@ export function discoveryRoutes(keys: KeySet): readonly OpsRoute[] {
 
 async function publicly(read: () => Promise<object>, contentType: string): Promise<OpsAnswer> {
   try {
-    const headers = { 'cache-control': `public, max-age=${KEEP_S}` };
+    const headers = { 'cache-control': `public, max-age=${JWKS_KEEP_S}` };
     return { status: 200, contentType, body: JSON.stringify(await read()), headers };
   } catch (thrown) {
     const { code } = toColonnadeError(thrown);

@@ -261,7 +261,7 @@ const ACCESS: readonly Example[] = [
     params: { id: '$revocation_token' },
     status: 204,
   },
-  { route: 'GET /keys', summary: 'The versions of the keys pillars are sealed with; pages', status: 200 },
+  { route: 'GET /keys', summary: 'The keys of the KMS and their versions; pages', status: 200 },
   {
     route: 'POST /keys/:name/rotate',
     summary: 'Makes the next version of a key; it seals when every replica of crypto-kms knows it',

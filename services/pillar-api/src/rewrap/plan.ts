@@ -1,8 +1,20 @@
-import type { kmsListKeys } from '@colonnade/contracts';
+import { ColonnadeError, type kmsListKeys, PILLARS_KEY } from '@colonnade/contracts';
 import type { RewrapProgress } from '@colonnade/estate-store';
 import type { z } from 'zod';
 
 export type Key = z.output<typeof kmsListKeys.response>['keys'][number];
+
+/** Whether values are stored under it. */
+export function sealsValues({ name }: Pick<Key, 'name'>): boolean {
+  return name === PILLARS_KEY;
+}
+
+/** @throws ColonnadeError `not_found` */
+export function findKey(keys: readonly Key[], name: string): Key {
+  const key = keys.find((one) => one.name === name);
+  if (key !== undefined) return key;
+  throw new ColonnadeError('not_found', 'there is no such key: look at the list of keys');
+}
 
 /** The version that seals. */
 export function activeKid({ versions }: Key): string | undefined {

@@ -3,7 +3,7 @@ import { type Call, ColonnadeError, startCall, toColonnadeError } from '@colonna
 import type { EstateStore, RewrapProgress } from '@colonnade/estate-store';
 import type { Events } from '../events.ts';
 import type { Kms } from '../kms.ts';
-import { activeKid, barredKids, countLeft, isDue, type Key, kidsToLeave } from './plan.ts';
+import { activeKid, barredKids, countLeft, findKey, isDue, type Key, kidsToLeave, sealsValues } from './plan.ts';
 import { holdLease, REWRAP_LEASE, rewrapAll } from './run.ts';
 
 export type RewrapSettings = {
@@ -62,7 +62,7 @@ export function startRewrap(settings: RewrapSettings, deps: Deps): Rewrap {
     const isTime = settings.runMs > 0 && performance.now() - lookedMs >= settings.runMs;
     if (!isAsked && !isTime) return;
     lookedMs = performance.now();
-    const [key] = await deps.kms.listKeys(startCall(BUDGET_MS));
+    const key = (await deps.kms.listKeys(startCall(BUDGET_MS))).find(sealsValues);
     if (key === undefined) return;
     await holdLease({ ...deps, store });
     try {
@@ -85,8 +85,9 @@ export function startRewrap(settings: RewrapSettings, deps: Deps): Rewrap {
   const timer = setInterval(wake, POLL_MS).unref();
 
   const status = async (name: string, call: Call): Promise<RewrapStatus> => {
-    const key = (await deps.kms.listKeys(call)).find((one) => one.name === name);
-    if (key === undefined) throw new ColonnadeError('not_found', 'there is no such key');
+    const key = findKey(await deps.kms.listKeys(call), name);
+    if (!sealsValues(key))
+      throw new ColonnadeError('not_found', `the key ${name} signs: nothing is stored under it`);
     const left = countLeft(key, await store.countKeyUse());
     return { key, kid: activeKid(key) ?? '', left, run: await store.readRewrap() };
   };

@@ -1,5 +1,4 @@
 import {
-  type Call,
   ColonnadeError,
   keyVersionResource,
   zKeyVersionAsk,
@@ -12,7 +11,7 @@ import type { Estate } from '../estate.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
-import { barredKids, type Key } from '../rewrap/plan.ts';
+import { barredKids, findKey, type Key, sealsValues } from '../rewrap/plan.ts';
 import type { Rewrap } from '../rewrap/worker.ts';
 import { viewKeyVersion, viewRewrap } from '../views.ts';
 
@@ -94,10 +93,6 @@ function rewrapRoute({ rewrap }: Deps): Route {
   });
 }
 
-/**
- * The store comes first when versions are barred: from its answer on nothing can come to stand under them. It comes last when they
- * are let open again.
- */
 function minVersionRoute({ kms, estate }: Deps): Route {
   return defineRoute({
     ...CHANGE,
@@ -106,28 +101,44 @@ function minVersionRoute({ kms, estate }: Deps): Route {
     body: zKeyVersionAsk,
     response: zKeyVersionPage,
     async handle({ principal, params, body: { version }, call }) {
-      const key = await findKey(kms, params.name ?? '', call);
+      const key = findKey(await kms.listKeys(call), params.name ?? '');
       findVersion(key, version);
       checkBarred(key, version);
       const grant = await principal.grant('key.min-version', keyVersionResource(key.name, version));
-      const before = await estate.store.readClosedKids();
-      const raises = version >= key.min_version;
-      if (raises) await estate.store.closeKids(barredKids(key, version));
-      try {
-        await kms.setMinVersion({ grant, name: key.name, version }, call);
-      } catch (thrown) {
-        if (raises) await estate.store.closeKids(before).catch(() => undefined);
-        throw thrown;
-      }
-      if (!raises) await estate.store.closeKids(barredKids(key, version));
-      const [now, use] = [await findKey(kms, key.name, call), await estate.store.countKeyUse()];
+      const tell = () => kms.setMinVersion({ grant, name: key.name, version }, call);
+      // Under a key that signs nothing is stored.
+      await (sealsValues(key) ? closeInStep(estate.store, key, version, tell) : tell());
+      const now = findKey(await kms.listKeys(call), key.name);
+      const use = await estate.store.countKeyUse();
       const items = now.versions.map((one) => viewKeyVersion(now, one, use));
       return { status: 200, body: { items, next_cursor: null } };
     },
   });
 }
 
-/** @throws ColonnadeError `conflict`: a key that seals must not be closed to writes */
+/**
+ * The store comes first when versions are barred: from its answer on nothing can come to stand under them. It comes last when they
+ * are let open again.
+ */
+async function closeInStep(
+  store: Pick<Estate['store'], 'readClosedKids' | 'closeKids'>,
+  key: Key,
+  version: number,
+  tellKms: () => Promise<unknown>,
+): Promise<void> {
+  const before = await store.readClosedKids();
+  const raises = version >= key.min_version;
+  if (raises) await store.closeKids(barredKids(key, version));
+  try {
+    await tellKms();
+  } catch (thrown) {
+    if (raises) await store.closeKids(before).catch(() => undefined);
+    throw thrown;
+  }
+  if (!raises) await store.closeKids(barredKids(key, version));
+}
+
+/** @throws ColonnadeError `conflict`: a key that seals or signs must not be closed */
 function checkBarred({ versions }: Key, least: number): void {
   const sealing = versions.find(
     ({ version, state }) => version < least && state !== 'retired' && state !== 'destroyed',
@@ -147,21 +158,28 @@ function destroyRoute({ kms, estate }: Deps): Route {
     body: zKeyVersionAsk,
     response: zKeyVersionView,
     async handle({ principal, params, body, call }) {
-      const key = await findKey(kms, params.name ?? '', call);
+      const key = findKey(await kms.listKeys(call), params.name ?? '');
       const { version, kid } = findVersion(key, body.version);
       const use = await estate.store.countKeyUse();
-      const values = use.get(kid) ?? 0;
-      if (values > 0) throw new ColonnadeError('conflict', `${values} values are stored under ${kid}`);
-      if (!(await estate.store.readClosedKids()).includes(kid))
-        throw new ColonnadeError(
-          'conflict',
-          `version ${version} may still open: raise the least version above it first`,
-        );
+      if (sealsValues(key)) await checkUnused(estate.store, { version, kid, values: use.get(kid) ?? 0 });
       const grant = await principal.grant('key.destroy', keyVersionResource(key.name, version));
       const ended = await kms.destroyKey({ grant, name: key.name, version }, call);
       return { status: 200, body: viewKeyVersion(key, ended, use) };
     },
   });
+}
+
+/** @throws ColonnadeError `conflict`: something stands under it, or could come to */
+async function checkUnused(
+  store: Pick<Estate['store'], 'readClosedKids'>,
+  { version, kid, values }: { version: number; kid: string; values: number },
+): Promise<void> {
+  if (values > 0) throw new ColonnadeError('conflict', `${values} values are stored under ${kid}`);
+  if ((await store.readClosedKids()).includes(kid)) return;
+  throw new ColonnadeError(
+    'conflict',
+    `version ${version} may still open: raise the least version above it first`,
+  );
 }
 
 function undestroyRoute({ kms, estate }: Deps): Route {
@@ -172,19 +190,13 @@ function undestroyRoute({ kms, estate }: Deps): Route {
     body: zKeyVersionAsk,
     response: zKeyVersionView,
     async handle({ principal, params, body, call }) {
-      const key = await findKey(kms, params.name ?? '', call);
+      const key = findKey(await kms.listKeys(call), params.name ?? '');
       const { version } = findVersion(key, body.version);
       const grant = await principal.grant('key.undestroy', keyVersionResource(key.name, version));
       const kept = await kms.undestroyKey({ grant, name: key.name, version }, call);
       return { status: 200, body: viewKeyVersion(key, kept, await estate.store.countKeyUse()) };
     },
   });
-}
-
-async function findKey(kms: Kms, name: string, call: Call): Promise<Key> {
-  const key = (await kms.listKeys(call)).find((one) => one.name === name);
-  if (key === undefined) throw new ColonnadeError('not_found', 'there is no such key');
-  return key;
 }
 
 function findVersion({ versions }: Key, wanted: number): Key['versions'][number] {

@@ -9,7 +9,7 @@ export const keyDestroy = defineCommand({
   summary: 'give a version of a key up; it is erased a week later',
   details:
     'Only one below the least version, under which nothing is stored. Until it is erased, `key undestroy` takes it back. After that no backup of the store made while it was in use opens without a backup of the keyring.',
-  args: { name: { help: 'key: pillars' }, version: { help: 'its number' } },
+  args: { name: { help: 'key: pillars or identity' }, version: { help: 'its number' } },
   options: YES_OPTION,
   examples: [['key destroy pillars 1 --yes', 'without asking']],
   async run(session, { args, options }) {

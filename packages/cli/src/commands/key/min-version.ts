@@ -8,10 +8,13 @@ export const keyMinVersion = defineCommand({
   path: 'key min-version',
   summary: 'let older versions of a key open nothing more, or open again',
   details:
-    'Refused while a value is stored under one of them: rewrap first. What lies elsewhere, such as a backup of the store or an export, does not open either until it is lowered again.',
-  args: { name: { help: 'key: pillars' }, version: { help: 'the oldest version that opens' } },
+    'Refused while a value is stored under one of them: rewrap first. What lies elsewhere, such as a backup of the store or an export, does not open either until it is lowered again. Of `identity`: tokens signed with older versions are refused within a minute, and their hosts enrol anew.',
+  args: { name: { help: 'key: pillars or identity' }, version: { help: 'the oldest version that opens' } },
   options: YES_OPTION,
-  examples: [['key min-version pillars 3 --yes', 'versions 1 and 2 open nothing']],
+  examples: [
+    ['key min-version pillars 3 --yes', 'versions 1 and 2 open nothing'],
+    ['key min-version identity 3 --yes', 'whatever versions 1 and 2 have signed is refused'],
+  ],
   async run(session, { args, options }) {
     const version = countOf('version', args.version);
     await confirm(
