@@ -16,7 +16,7 @@ import {
   startCall,
 } from '@colonnade/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
-import { errors, type NatsConnection } from '@nats-io/transport-node';
+import { isRefused } from '../support/bus-refusal.ts';
 import { type RealBus, startRealBus } from '../support/real-bus.ts';
 
 /** Subjects that would do harm in the wrong hands, beside those of the endpoints. */
@@ -66,27 +66,6 @@ function matches(pattern: string, subject: string): boolean {
   );
 }
 
-/** Tries one operation and says whether the server refused it. */
-async function refused(connection: NatsConnection, attempt: (c: NatsConnection) => void): Promise<boolean> {
-  const statuses = connection.status();
-  let violation = false;
-  const watching = (async () => {
-    for await (const status of statuses) {
-      if (status.type === 'error' && status.error instanceof errors.PermissionViolationError) {
-        violation = true;
-        return;
-      }
-      if (status.type === 'close') return;
-    }
-  })();
-  attempt(connection);
-  await connection.flush();
-  await connection.flush();
-  (statuses as AsyncIterable<unknown> & { stop?: () => void }).stop?.();
-  void watching;
-  return violation;
-}
-
 /** Makes and takes away what others depend on: the last ones to try. */
 const CONSUMER_CHANGES = CONSUMERS.flatMap(({ stream, durable }) => [
   `$JS.API.CONSUMER.CREATE.${stream}.${durable}`,
@@ -106,7 +85,7 @@ describe('NATS rights', () => {
       const allowed = busRights(user).publish;
       for (const subject of DANGEROUS) {
         const expected = !allowed.some((pattern) => matches(pattern, subject));
-        assert.equal(await refused(connection, (c) => c.publish(subject, '{}')), expected, subject);
+        assert.equal(await isRefused(connection, (c) => c.publish(subject, '{}')), expected, subject);
       }
     });
 
@@ -115,7 +94,7 @@ describe('NATS rights', () => {
       const allowed = busRights(user).subscribe.filter((s) => !s.includes(' '));
       for (const subject of SPIED) {
         const expected = !allowed.some((pattern) => matches(pattern, subject));
-        const result = await refused(connection, (c) => void c.subscribe(subject, { callback: () => {} }));
+        const result = await isRefused(connection, (c) => void c.subscribe(subject, { callback: () => {} }));
         assert.equal(result, expected, subject);
       }
     });
@@ -125,17 +104,17 @@ describe('NATS rights', () => {
     const connection = await bus.raw('crypto-kms');
     const subject = 'colonnade.kms.v1.seal.api';
     assert.equal(
-      await refused(connection, (c) => void c.subscribe(subject, { callback: () => {} })),
+      await isRefused(connection, (c) => void c.subscribe(subject, { callback: () => {} })),
       true,
       'no queue',
     );
     assert.equal(
-      await refused(connection, (c) => void c.subscribe(subject, { queue: 'mine', callback: () => {} })),
+      await isRefused(connection, (c) => void c.subscribe(subject, { queue: 'mine', callback: () => {} })),
       true,
       'another queue',
     );
     assert.equal(
-      await refused(
+      await isRefused(
         connection,
         (c) => void c.subscribe(subject, { queue: 'crypto-kms', callback: () => {} }),
       ),
@@ -172,7 +151,7 @@ describe('NATS rights', () => {
       for (const subject of CONSUMER_CHANGES) {
         const expected = !allowed.includes(subject);
         assert.equal(
-          await refused(connection, (c) => c.publish(subject, '{}')),
+          await isRefused(connection, (c) => c.publish(subject, '{}')),
           expected,
           `${user} ${subject}`,
         );

@@ -14,7 +14,14 @@ const KMS_ENV = { KMS_KEY_PREPUBLISH_S: '1', KMS_KEY_UNDO_S: '3600' };
 /** What a merge may be told while a process it needs is killed; anything else is a secret that cannot be read. */
 const PASSING = new Set(['kms_unavailable', 'unavailable', 'expired', 'internal']);
 
-type Version = { name: string; version: number; kid: string; state: string; values: number; active_from: string };
+type Version = {
+  name: string;
+  version: number;
+  kid: string;
+  state: string;
+  values: number;
+  active_from: string;
+};
 type Sample = { startMs: number; kid: string };
 
 describe('keys live and die under live merges, two replicas of the KMS, and kill -9 at every step', () => {

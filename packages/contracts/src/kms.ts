@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { zEnc } from './enc.ts';
 import { batchOf, defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
+import { zScope } from './http/tokens.ts';
 import { openForMergerWire } from './kms-open-wire.ts';
+import { LIMITS } from './limits.ts';
 import { zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
 
 const zPillarenv = z.string().min(1).max(1024);
@@ -169,6 +171,8 @@ export const kmsPutReader = defineEndpoint({
     token_id: z.string().regex(/^[A-Za-z0-9]{8,32}$/u),
     sub: z.string().min(1).max(128),
     rights: z.array(z.enum(READER_RIGHTS)).min(1),
+    /** Where the right `reveal` holds: in one of these; without them everywhere. */
+    reveal_scopes: z.array(zScope).min(1).max(LIMITS.scopedRoles).optional(),
     grant_key_hex: z.string().regex(/^[0-9a-f]{64}$/u),
     /** Milliseconds since the epoch. */
     expires_at_ms: int({ min: 0 }).nullable(),

@@ -139,6 +139,19 @@ describe('the ingest endpoint', () => {
     test(`${name} is refused`, async () => assert.equal((await send(body, how)).status, status));
   }
 
+  test('who has the token adds records that claim what they like, and reads, changes and removes none', async () => {
+    const user = { username: 'crypto-kms', groups: ['colonnade:services'] };
+    assert.equal((await send(listOf(eventOf('claimed', { user })))).status, 200);
+    await inFile('claimed');
+    const before = await readLines(sink.logPath);
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      const answer = await send('', { method });
+      assert.equal(answer.status, 405, method);
+      assert.ok(!answer.body.includes('claimed'));
+    }
+    assert.deepEqual(await readLines(sink.logPath), before);
+  });
+
   test('an item that is no event is kept as a dead letter; the others are stored', async () => {
     const before = (await sink.deadLetters()).length;
     const { stage: _stage, ...staged } = eventOf('no-stage');

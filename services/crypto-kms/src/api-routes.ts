@@ -26,8 +26,10 @@ export function openRoutes(keys: Keys, guard: GrantGuard): Route[] {
     checkOpenContext(context);
     return openValue(keys, aadOf(context), enc);
   };
-  const what = (grant: string, context: OpenContext) =>
-    ({ act: 'reveal', grant, resource: aadOf(context), objectRef: pillarRef(context) }) as const;
+  const what = (grant: string, context: OpenContext) => ({
+    act: 'reveal' as const,
+    ...{ grant, resource: aadOf(context), reveals: [context], objectRef: pillarRef(context) },
+  });
   return [
     route(kmsOpenForApi, async ({ grant, context, enc }, call) => {
       const guarded = { endpoint: kmsOpenForApi, call, ...what(grant, context) };

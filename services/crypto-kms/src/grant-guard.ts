@@ -7,6 +7,7 @@ import {
   type ObjectRef,
 } from '@colonnade/contracts';
 import type { Grants } from './grants.ts';
+import type { RevealPlace } from './reveal-scope.ts';
 import { ANONYMOUS, type Trail } from './trail.ts';
 
 /** What a grant has to be good for, and how that reads on record. */
@@ -19,6 +20,8 @@ type Guarded = {
   grant: string;
   /** What `res` of the grant names. */
   resource: string;
+  /** Where secrets are opened by it; none unless given. */
+  reveals?: readonly RevealPlace[];
   objectRef: ObjectRef;
 };
 
@@ -31,9 +34,10 @@ export type GrantGuard = <T>(
 
 export function createGrantGuard(grants: Grants, trail: Trail): GrantGuard {
   return async (guarded, record, work) => {
-    const { holder, refusal } = await grants.use(guarded.grant, guarded.act, guarded.resource);
+    const { grant, act, resource, reveals = [] } = guarded;
+    const { holder, refusal } = await grants.use(grant, act, resource, reveals);
     const span = trail.begin({
-      verb: guarded.verb ?? guarded.act,
+      verb: guarded.verb ?? act,
       endpoint: guarded.endpoint,
       call: guarded.call,
       user:

@@ -7,7 +7,8 @@ import { after, before, describe, test } from 'node:test';
 import { deriveGrantKey, GRANT_AUDIENCE, type GrantAct } from '@colonnade/contracts';
 import { type JWTPayload, SignJWT } from 'jose';
 import { createGrants, type Grants } from './grants.ts';
-import { openReaders, type Readers } from './readers.ts';
+import { openReaders, type Reader, type Readers } from './readers.ts';
+import type { RevealPlace } from './reveal-scope.ts';
 import { openUsedGrants } from './used-grants.ts';
 
 const RES = 'minion:web1:minion_id:web1;master:m1:db';
@@ -34,8 +35,9 @@ after(() => rm(dir, { recursive: true }));
 
 async function addReader(
   sub: string,
-  rights: ('reveal' | 'admin')[],
+  rights: Reader['rights'],
   expiresAtMs: number | null = null,
+  scopes?: Reader['reveal_scopes'],
 ): Promise<Token> {
   const id = randomBytes(8).toString('hex');
   const key = deriveGrantKey(`col_${id}_${randomBytes(32).toString('base64url')}`);
@@ -43,6 +45,7 @@ async function addReader(
     token_id: id,
     sub,
     rights,
+    ...(scopes === undefined ? {} : { reveal_scopes: scopes }),
     grant_key_hex: key.toString('hex'),
     expires_at_ms: expiresAtMs,
     origin: 'api',
@@ -69,8 +72,13 @@ function sign(
   return new SignJWT(claims).setProtectedHeader({ alg: 'HS256', kid: by.id, ...header }).sign(key);
 }
 
-async function outcome(grant: string, act: GrantAct = 'reveal', res = RES): Promise<string> {
-  const { holder, refusal } = await grants.use(grant, act, res);
+async function outcome(
+  grant: string,
+  act: GrantAct = 'reveal',
+  res = RES,
+  reveals: readonly RevealPlace[] = [],
+): Promise<string> {
+  const { holder, refusal } = await grants.use(grant, act, res, reveals);
   if (refusal === undefined) return `good for ${holder?.sub}`;
   return `${refusal.code}: ${refusal.message}`;
 }
@@ -89,7 +97,9 @@ test('of many tries at once, at two replicas, exactly one is let through', async
   );
   for (let round = 0; round < 10; round += 1) {
     const grant = await sign(alice);
-    const uses = await Promise.all([grants, other, grants, other].map((g) => g.use(grant, 'reveal', RES)));
+    const uses = await Promise.all(
+      [grants, other, grants, other].map((g) => g.use(grant, 'reveal', RES, [])),
+    );
     assert.equal(uses.filter((use) => use.refusal === undefined).length, 1);
   }
 });
@@ -179,4 +189,42 @@ test('used grants are forgotten once they have expired anyway', async () => {
   assert.equal(await fresh.use('k', 'j'), true);
   assert.equal((await readdir(used)).length, 1);
   assert.equal(await fresh.use('k', 'j'), false);
+});
+
+test('a token with scopes reveals in them only, whatever its grant says, and spends nothing when it is refused', async () => {
+  const scoped = await addReader('sam', ['reveal', 'task'], null, [
+    { tgt_types: ['root'], name_prefixes: ['db-'] },
+    { collections: ['c1'] },
+  ]);
+  const at = async (place: RevealPlace) => outcome(await sign(scoped), 'reveal', RES, [place]);
+  assert.equal(await at({ tgt_type: 'root', name: 'db-password' }), 'good for sam');
+  // Which collections are below which only the estate knows.
+  assert.equal(await at({ tgt_type: 'collection', name: 'any' }), 'good for sam');
+  const refused = /^forbidden: .*for other targets or names/u;
+  for (const place of [
+    { tgt_type: 'root', name: 'other' },
+    { tgt_type: 'minion', name: 'db-password' },
+    { tgt_type: 'task' },
+  ] as const)
+    assert.match(await at(place), refused);
+  const grant = await sign(scoped);
+  const both = [
+    { tgt_type: 'root', name: 'db-a' },
+    { tgt_type: 'task_tpl', name: 'db-a' },
+  ] as const;
+  assert.match(await outcome(grant, 'reveal', RES, both), refused);
+  assert.equal(await outcome(grant, 'reveal', RES, both.slice(0, 1)), 'good for sam');
+  assert.equal(await outcome(await sign(alice), 'reveal', RES, both), 'good for alice');
+});
+
+test('what opens secrets by another act needs the right to reveal beside that of the act', async () => {
+  const editor = await addReader('eve', ['task']);
+  const claims = { act: 'task.issue' };
+  const place = [{ tgt_type: 'task' }] as const;
+  assert.match(
+    await outcome(await sign(editor, claims), 'task.issue', RES, place),
+    /^forbidden: .*"reveal"/u,
+  );
+  const both = await addReader('ann', ['task', 'reveal']);
+  assert.equal(await outcome(await sign(both, claims), 'task.issue', RES, place), 'good for ann');
 });

@@ -11,6 +11,7 @@ import { explainRefusal } from '@colonnade/identity';
 import { jwtVerify } from 'jose';
 import type { z } from 'zod';
 import type { Reader, Readers } from './readers.ts';
+import { mayReveal, type RevealPlace } from './reveal-scope.ts';
 import type { UsedGrants } from './used-grants.ts';
 
 /** What came of a grant: without a refusal it was good, and is used up. The holder is known once the signature fits. */
@@ -21,13 +22,19 @@ type GrantUse = {
 };
 
 export type Grants = {
-  /** Checks that a grant is good for exactly this act on this resource, and uses it up. Never throws. */
-  use(grant: string, act: GrantAct, resource: string): Promise<GrantUse>;
+  /**
+   * Checks that a grant is good for exactly this act on this resource, and uses it up. Never throws.
+   * @param reveals where secrets are opened by it: the token must be one that may reveal there
+   */
+  use(grant: string, act: GrantAct, resource: string, reveals: readonly RevealPlace[]): Promise<GrantUse>;
 };
 
 type Right = (typeof READER_RIGHTS)[number];
 
-/** Any of these is enough. An admin's token from before there were tasks' identities has no right of that name. */
+/**
+ * Any of these is enough, and where secrets are opened by the act, `reveal` beside it. An admin's token from before there were
+ * tasks' identities has no right of that name.
+ */
 const RIGHTS_FOR: Readonly<Record<GrantAct, readonly [Right, ...Right[]]>> = {
   reveal: ['reveal'],
   reseal: ['reveal'],
@@ -48,12 +55,13 @@ const SKEW_S = 5;
 
 export function createGrants(readers: Readers, used: UsedGrants, nowS: () => number): Grants {
   return {
-    async use(grant, act, resource) {
+    async use(grant, act, resource, reveals) {
       const use: GrantUse = {};
       try {
         const { reader, claims } = await verifySignature(readers, grant, nowS());
         use.holder = { sub: reader.sub, tokenId: reader.token_id };
         checkPurpose(reader, claims, act, resource);
+        checkReveals(reader, reveals);
         // Last: a grant that was refused for another reason is not used up.
         if (!(await used.use(reader.token_id, claims.jti))) throw refuse('was used already');
       } catch (thrown) {
@@ -73,6 +81,15 @@ function checkPurpose(reader: Reader, claims: GrantClaims, act: GrantAct, resour
   const rights = RIGHTS_FOR[act];
   if (rights.some((right) => reader.rights.includes(right))) return;
   throw new ColonnadeError('forbidden', `the API token does not have the right "${rights[0]}"`);
+}
+
+/** What pillar-api checks as well: with its credential alone nobody gets round the roles of a token. */
+function checkReveals(reader: Reader, reveals: readonly RevealPlace[]): void {
+  if (reveals.length === 0) return;
+  if (!reader.rights.includes('reveal'))
+    throw new ColonnadeError('forbidden', 'the API token does not have the right "reveal"');
+  if (reveals.every((place) => mayReveal(reader.reveal_scopes, place))) return;
+  throw new ColonnadeError('forbidden', "the API token's right to reveal is for other targets or names");
 }
 
 async function verifySignature(readers: Readers, grant: string, nowS: number) {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { ColonnadeError, int, READER_RIGHTS } from '@colonnade/contracts';
+import { ColonnadeError, int, LIMITS, READER_RIGHTS, zScope } from '@colonnade/contracts';
 import { z } from 'zod';
 import {
   createStateFile,
@@ -18,6 +18,8 @@ const zReader = z.strictObject({
   token_id: zTokenId,
   sub: z.string().min(1).max(128),
   rights: z.array(z.enum(READER_RIGHTS)).min(1),
+  /** Where it may reveal; absent: everywhere. */
+  reveal_scopes: z.array(zScope).min(1).max(LIMITS.scopedRoles).optional(),
   grant_key_hex: z.string().regex(/^[0-9a-f]{64}$/u),
   expires_at_ms: int({ min: 0 }).nullable(),
   origin: z.enum(['bootstrap', 'api']),

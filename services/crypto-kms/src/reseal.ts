@@ -34,6 +34,7 @@ export function resealRoute(keys: Keys, guard: GrantGuard, events: Events): Rout
       act: 'reseal',
       grant,
       resource: resealResource(moves),
+      reveals: items.map(({ from }) => from),
       objectRef: isOne ? pillarRef(first.from) : { resource: 'pillars' },
     } as const;
     const record: Parameters<typeof guard<Done>>[1] = (span, work) =>

@@ -1,7 +1,15 @@
 import { statSync } from 'node:fs';
 import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route, route } from '@colonnade/bus';
-import { IDENTITY_KEY, JWKS_KEEP_S, kmsJwks, kmsMac, kmsOpenForMerger, kmsSeal, type PublicJwk } from '@colonnade/contracts';
+import {
+  IDENTITY_KEY,
+  JWKS_KEEP_S,
+  kmsJwks,
+  kmsMac,
+  kmsOpenForMerger,
+  kmsSeal,
+  type PublicJwk,
+} from '@colonnade/contracts';
 import {
   createHealth,
   createMetrics,
@@ -114,11 +122,7 @@ async function openState(config: KmsConfig, events: Events) {
   return { keys, keyrings, identity, mac, revocations, readers, usedGrants, workloads };
 }
 
-function rotationOf(
-  config: KmsConfig,
-  keyring: Keyring,
-  events: Events,
-): RotationOptions {
+function rotationOf(config: KmsConfig, keyring: Keyring, events: Events): RotationOptions {
   const maxAgeS = keyring.name === IDENTITY_KEY ? config.identityKeyMaxAgeS : config.keyMaxAgeS;
   return {
     keyring,

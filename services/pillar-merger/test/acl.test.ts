@@ -16,9 +16,12 @@ import {
   masterRedisUser,
   mergerAclRules,
 } from '@colonnade/contracts';
+import { connectBridge } from '@colonnade/embedded';
 import type { RedisServer } from '@colonnade/embedded/servers';
+import { toPlain } from '@colonnade/value';
 import { Redis } from 'ioredis';
 import { redisForTests } from '../../../test/support/servers.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
 import { removeDead } from '../src/bridge/consumers.ts';
 import { forgetConsumer, loadFunctions, storeReply } from '../src/bridge/functions.ts';
 import { addRefresh } from '../src/bridge/refresh.ts';
@@ -240,4 +243,40 @@ test('a removed master is read until its stream is empty, and then forgotten; wi
   await admin.xdel(bridgeRequestKey('m8'), id);
   await streams.update(merger, ['m1']);
   assert.deepEqual([streams.masters, await known()], [['m1'], ['m1']]);
+});
+
+test("with a master's password and no token its stream can be filled, up to the longest queue, and its replies popped", async () => {
+  const id = String(await request());
+  await merger.xreadgroup('GROUP', BRIDGE_GROUP, 'c', 'STREAMS', OWN, '>');
+  await storeReply(merger, {
+    master: 'm1',
+    entryId: id,
+    ttlMs: 5000,
+    keepMs: 5000,
+    text: "the master's pillar",
+  });
+  assert.deepEqual(await master.lpop(bridgeReplyKey('m1', id)), "the master's pillar");
+  const full = (await merger.xlen(OWN)) + 3;
+  const added = await Promise.allSettled(Array.from({ length: 10 }, () => request(OWN, full)));
+  assert.equal(added.filter(({ status }) => status === 'fulfilled').length, 3);
+});
+
+test("with the mergers' password the tokens of masters are read, and replies forged that they take", async () => {
+  await admin.del(OWN);
+  await merger.xgroup('CREATE', OWN, BRIDGE_GROUP, '0', 'MKSTREAM');
+  const { host, port } = server;
+  const username = masterRedisUser('m1');
+  await using client = connectBridge({ host, port, username, password, master: 'm1', token: 'its-token' });
+  const asked = client.ask({ minionId: 'web', pillarenv: 'auto', ttlMs: 5000 });
+  const read = () => merger.xreadgroup('GROUP', BRIDGE_GROUP, 'thief', 'STREAMS', OWN, '>');
+  const found = (await waitFor('the request', async () => (await read()) ?? undefined)) as [
+    string,
+    [string, string[]][],
+  ][];
+  const [entryId = '', fields = []] = found[0]?.[1][0] ?? [];
+  assert.ok(fields.join().includes('its-token'));
+  const text = JSON.stringify({ v: 1, id: entryId, ok: true, pillar: { root: 'forged' }, clock: 1 });
+  assert.equal(await storeReply(merger, { master: 'm1', entryId, ttlMs: 5000, keepMs: 5000, text }), true);
+  const reply = await asked;
+  assert.deepEqual(reply.ok && toPlain(reply.pillar), { root: 'forged' });
 });

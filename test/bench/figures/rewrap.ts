@@ -109,7 +109,8 @@ async function rotate(api: ApiClient): Promise<void> {
     const { items } = toPlain((await api.call('GET', '/keys')).value ?? null) as {
       items: { name: string; version: number; state: string }[];
     };
-    const isIt = ({ name, version }: (typeof items)[number]) => name === 'pillars' && version === made.version;
+    const isIt = ({ name, version }: (typeof items)[number]) =>
+      name === 'pillars' && version === made.version;
     if (items.find(isIt)?.state === 'active') return;
     await delay(100);
   }

@@ -23,6 +23,16 @@ function scopeList<S extends z.ZodType>(item: S, what: string) {
     .optional();
 }
 
+/** What a role with a scope holds for: what all of these say. */
+const SCOPE_FIELDS = {
+  tgt_types: scopeList(zTgtType, 'tgt_types'),
+  collections: scopeList(zCollectionId, 'collections'),
+  name_prefixes: scopeList(zPillarName, 'name_prefixes'),
+};
+/** A scope without its role, as crypto-kms keeps it of who may reveal. */
+export const zScope = z.strictObject(SCOPE_FIELDS);
+export type Scope = z.infer<typeof zScope>;
+
 /**
  * A role for a part of the estate: for what all the given fields hold. `collections`: pillars of these collections and
  * of all below them. `name_prefixes`: pillars whose names begin with one of these.
@@ -30,9 +40,7 @@ function scopeList<S extends z.ZodType>(item: S, what: string) {
 export const zScopedRole = z
   .strictObject({
     role: z.enum(SCOPED_ROLES, `must be one of ${SCOPED_ROLES.join(', ')}; an admin has no scope`),
-    tgt_types: scopeList(zTgtType, 'tgt_types'),
-    collections: scopeList(zCollectionId, 'collections'),
-    name_prefixes: scopeList(zPillarName, 'name_prefixes'),
+    ...SCOPE_FIELDS,
   })
   .refine(
     ({ tgt_types, collections, name_prefixes }) =>

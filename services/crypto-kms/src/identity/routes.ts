@@ -57,6 +57,8 @@ function issueTaskRoute({ tokens, guard }: IdentityDeps): Route {
     const what = {
       ...{ endpoint: kmsIssueTask, act: 'task.issue' as const, grant, call },
       resource: taskIdentityResource(task, template),
+      // It opens whatever is a secret of the task.
+      reveals: [{ tgt_type: 'task' as const }],
       objectRef: { resource: 'tasks', name: task, subresource: 'token' },
     };
     return guard(what, onRecord, ({ sub: owner }) => tokens.issue({ kind: 'task', task, template, owner }));

@@ -3,7 +3,16 @@ import { type Call, ColonnadeError, startCall, toColonnadeError } from '@colonna
 import type { EstateStore, RewrapProgress } from '@colonnade/estate-store';
 import type { Events } from '../events.ts';
 import type { Kms } from '../kms.ts';
-import { activeKid, barredKids, countLeft, findKey, isDue, type Key, kidsToLeave, sealsValues } from './plan.ts';
+import {
+  activeKid,
+  barredKids,
+  countLeft,
+  findKey,
+  isDue,
+  type Key,
+  kidsToLeave,
+  sealsValues,
+} from './plan.ts';
 import { holdLease, REWRAP_LEASE, rewrapAll } from './run.ts';
 
 export type RewrapSettings = {

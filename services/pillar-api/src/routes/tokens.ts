@@ -5,6 +5,7 @@ import {
   deriveGrantKey,
   type READER_RIGHTS,
   restartCall,
+  type Scope,
   zNothing,
   zPageQuery,
   zTokenCreate,
@@ -13,7 +14,7 @@ import {
 } from '@colonnade/contracts';
 import type { ApiTokenRecord, Clock, Mutation } from '@colonnade/estate-store';
 import { hashToken, type Principal } from '../auth/authenticate.ts';
-import { permissionsOf } from '../auth/permissions.ts';
+import { permissionsOf, type Role } from '../auth/permissions.ts';
 import { isRevocation } from '../auth/revocations.ts';
 import type { Estate } from '../estate.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
@@ -116,6 +117,7 @@ async function registerReader(
     token_id: record.id,
     sub: record.sub,
     rights,
+    ...revealScopes(record),
     grant_key_hex: key.toString('hex'),
     expires_at_ms: record.expiresAtMs ?? null,
   };
@@ -123,7 +125,6 @@ async function registerReader(
   await kms.putReader(message, call);
 }
 
-/** crypto-kms knows no scopes: where a token with a scoped role may reveal, this service says. */
 function readerRights(
   token: Pick<ApiTokenRecord, 'roles' | 'scopedRoles'>,
 ): (typeof READER_RIGHTS)[number][] {
@@ -132,6 +133,16 @@ function readerRights(
   const admin = permissions.has('token:write') ? (['admin'] as const) : [];
   const task = permissions.has('pillar:write') ? (['task'] as const) : [];
   return [...reveal, ...admin, ...task];
+}
+
+/** crypto-kms holds who reveals to his scopes as far as they can be told without the estate. */
+function revealScopes({ roles, scopedRoles }: Pick<ApiTokenRecord, 'roles' | 'scopedRoles'>): {
+  reveal_scopes?: Scope[];
+} {
+  const reveals = (role: Role) => permissionsOf([role]).has('secret:reveal');
+  if (roles.some(reveals)) return {};
+  const scopes = scopedRoles.filter(({ role }) => reveals(role)).map(({ role: _, ...scope }) => scope);
+  return scopes.length === 0 ? {} : { reveal_scopes: scopes };
 }
 
 function listRoute(estate: Estate): Route {

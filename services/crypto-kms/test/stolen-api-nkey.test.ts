@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import type { Bus } from '@colonnade/bus';
+import {
+  BOOTSTRAP_SUB,
+  collectionTarget,
+  deriveGrantKey,
+  encode,
+  encodeTree,
+  type GrantAct,
+  kmsDeleteReader,
+  kmsDestroyKey,
+  kmsIssueMaster,
+  kmsIssueTask,
+  kmsMakeEnrolment,
+  kmsOpenForApi,
+  kmsOpenForWorkload,
+  kmsPutReader,
+  kmsRenewWorkload,
+  kmsReseal,
+  kmsRevokeIdentity,
+  kmsRotateKey,
+  kmsSeal,
+  kmsSetMinVersion,
+  kmsUndestroyKey,
+  kmsVerifyForApi,
+  pillarAad,
+  type ResolvedTarget,
+  rootTarget,
+  type Scope,
+  TASK_BEAT_SUBJECT,
+  taskIdentityResource,
+  taskStateSubject,
+  taskTarget,
+  zEnc,
+  zTaskBeat,
+  zTaskEntry,
+} from '@colonnade/contracts';
+import type { Value } from '@colonnade/value';
+import { waitFor } from '../../../test/support/wait-for.ts';
+import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+
+/** What whoever stole the NATS nkey of pillar-api reaches here, beside honest services; see SECURITY.md. */
+describe('a stolen nkey of pillar-api', () => {
+  let kms: PreparedKms;
+  let thief: Bus;
+  let beats: NodeJS.Timeout;
+  before(async () => {
+    kms = await prepareKms();
+    thief = await kms.bus.as('pillar-api');
+    // As pillar-api does, or the thief for it.
+    const beat = encode(zTaskBeat, { v: 1, count: 1 });
+    beats = setInterval(() => void thief.putEntry(TASK_BEAT_SUBJECT, beat).catch(() => false), 200);
+    await kms.start({ KMS_ROOT_KEY_B64: randomBytes(32).toString('base64') });
+  });
+  after(async () => {
+    clearInterval(beats);
+    await kms[Symbol.asyncDispose]();
+  });
+
+  const say = (task: string, live: boolean) =>
+    thief.putEntry(taskStateSubject(task), encode(zTaskEntry, { v: 1, live, expires_at_ms: null }));
+  async function seal(target: ResolvedTarget, name = 's') {
+    const { tgtType: tgt_type, tgtId: tgt_id, pillarenv } = target;
+    const context = { tgt_type, tgt_id, pillarenv, name };
+    const { items } = await thief.request(kmsSeal, { items: [{ context, value: `of ${name}` }] }, call());
+    assert.ok(items[0]?.ok, 'it seals what it likes');
+    return { context, enc: encodeTree(zEnc, items[0].result) };
+  }
+  type Sealed = { context: Awaited<ReturnType<typeof seal>>['context']; enc: Value };
+  const grantOf = (token: string, sub: string, act: GrantAct, res: string) =>
+    signGrant(token, { sub, act, res });
+  const aadOf = ({ context }: Sealed) =>
+    pillarAad({
+      ...{ tgtType: context.tgt_type, tgtId: context.tgt_id },
+      ...{ pillarenv: context.pillarenv, name: context.name },
+    });
+  const revealWith = async (token: string, sub: string, sealed: Sealed) =>
+    (
+      await thief.request(
+        kmsOpenForApi,
+        { grant: await grantOf(token, sub, 'reveal', aadOf(sealed)), ...sealed },
+        call(),
+      )
+    ).value;
+  const issueWith = async (token: string, sub: string, task: string) => {
+    const grant = await grantOf(token, sub, 'task.issue', taskIdentityResource(task, 'deploy'));
+    return (await thief.request(kmsIssueTask, { grant, task, template: 'deploy' }, call())).token;
+  };
+  const openWith = async (token: string, sealed: Sealed) => {
+    const { items } = await thief.request(kmsOpenForWorkload, { token, items: [sealed] }, call());
+    return items[0]?.ok ? items[0].result : items[0]?.error.code;
+  };
+  /** An API token as somebody has it, registered by the admin. */
+  async function tokenOf(sub: string, rights: ('reveal' | 'task')[], reveal_scopes?: Scope[]) {
+    const { token, id: token_id } = makeApiToken();
+    const message = {
+      ...{ token_id, sub, rights, grant_key_hex: deriveGrantKey(token).toString('hex'), expires_at_ms: null },
+      ...(reveal_scopes === undefined ? {} : { reveal_scopes }),
+      grant: await grantOf(kms.admin.token, BOOTSTRAP_SUB, 'reader.put', token_id),
+    };
+    await thief.request(kmsPutReader, message, call());
+    return token;
+  }
+
+  test('without a grant has nothing revealed, moved, made, registered or changed', async () => {
+    const { context, enc } = await seal(rootTarget);
+    const forged = await signGrant(makeApiToken().token, { sub: BOOTSTRAP_SUB, act: 'reveal', res: 'x' });
+    const version = { name: 'pillars', version: 1 };
+    const reader = { token_id: 'a'.repeat(16), sub: 'eve', rights: ['reveal' as const], expires_at_ms: null };
+    for (const grant of ['x', forged]) {
+      const asks = [
+        () => thief.request(kmsOpenForApi, { grant, context, enc }, call()),
+        () => thief.request(kmsVerifyForApi, { grant, context, enc }, call()),
+        () => thief.request(kmsReseal, { grant, items: [{ from: context, to: context, enc }] }, call()),
+        () => thief.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 600 }, call()),
+        () => thief.request(kmsRevokeIdentity, { grant, jti: 'x'.repeat(16) }, call()),
+        () => thief.request(kmsPutReader, { grant, ...reader, grant_key_hex: '0'.repeat(64) }, call()),
+        () => thief.request(kmsDeleteReader, { grant, token_id: 'x' }, call()),
+        () => thief.request(kmsRotateKey, { grant, name: 'pillars' }, call()),
+        () => thief.request(kmsSetMinVersion, { grant, ...version }, call()),
+        () => thief.request(kmsDestroyKey, { grant, ...version }, call()),
+        () => thief.request(kmsUndestroyKey, { grant, ...version }, call()),
+        () => thief.request(kmsIssueTask, { grant, task: 't1', template: 'deploy' }, call()),
+        () =>
+          thief.request(
+            kmsMakeEnrolment,
+            { grant, workload: { kind: 'master', master: 'm1' }, sid: randomUUID(), lifetime_s: 60 },
+            call(),
+          ),
+      ];
+      for (const ask of asks) await rejects(ask(), 'unauthorized');
+    }
+  });
+
+  test('without the token of a task opens nothing of it, whatever it says of which tasks live', async () => {
+    await say('t1', true);
+    const sealed = await seal(taskTarget('t1'));
+    for (const token of ['x', 'a.b.c']) {
+      await rejects(openWith(token, sealed), 'unauthorized');
+      await rejects(thief.request(kmsRenewWorkload, { token }, call()), 'unauthorized');
+    }
+  });
+
+  test('with the token of a task that has ended opens that task’s secrets, and no other’s, by saying that it lives', async () => {
+    await say('ended', true);
+    const token = await issueWith(kms.admin.token, BOOTSTRAP_SUB, 'ended');
+    const [own, other] = [await seal(taskTarget('ended')), await seal(taskTarget('t1'))];
+    const answer = (sealed: Sealed) => openWith(token, sealed).catch(({ code }: { code: string }) => code);
+    await waitFor('it to open', async () => (await answer(own)) === 'of s');
+    await say('ended', false);
+    await waitFor('its end', async () => (await answer(own)) === 'unauthorized');
+    await say('ended', true);
+    await waitFor('the lie to be believed', async () => (await answer(own)) === 'of s');
+    assert.equal(await answer(other), 'kms_refused');
+  });
+
+  test('with the token of a scoped secret-reader opens what its scopes hold, as far as they need no estate', async () => {
+    const scopes = [{ tgt_types: ['root' as const], name_prefixes: ['db-'] }, { collections: ['c1'] }];
+    const token = await tokenOf('sam', ['reveal'], scopes);
+    assert.equal(await revealWith(token, 'sam', await seal(rootTarget, 'db-a')), 'of db-a');
+    await rejects(revealWith(token, 'sam', await seal(rootTarget, 'other')), 'forbidden');
+    await rejects(revealWith(token, 'sam', await seal(taskTarget('t1'), 'db-a')), 'forbidden');
+    // Which collections lie below c1 only the estate knows: of collections it is all of them.
+    for (const id of ['c1', 'c2'])
+      assert.equal(await revealWith(token, 'sam', await seal(collectionTarget(id, 'ann'))), 'of s');
+  });
+
+  test('with an editor’s token makes no identity of a task, and with one that may not reveal tasks neither', async () => {
+    await rejects(issueWith(await tokenOf('eve', ['task']), 'eve', 't1'), 'forbidden');
+    const scoped = await tokenOf('sue', ['reveal', 'task'], [{ tgt_types: ['root'] }]);
+    await rejects(issueWith(scoped, 'sue', 't1'), 'forbidden');
+    const tasks = await tokenOf('tim', ['reveal', 'task'], [{ tgt_types: ['task'] }]);
+    assert.match(await issueWith(tasks, 'tim', 't1'), /^eyJ/u);
+  });
+});
