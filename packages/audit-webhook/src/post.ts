@@ -9,11 +9,9 @@ export type Answer = { status: number; retryAfterMs: number | undefined };
 /** Sends bodies to one webhook, over connections that are kept. */
 export type Poster = Disposable & {
   /** @throws ColonnadeError `unavailable`: no whole answer came */
-  post(body: Uint8Array, timeoutMs: number): Promise<Answer>;
+  post(body: Uint8Array, timeoutMs: number, giveUp?: AbortSignal): Promise<Answer>;
 };
 
-/** An answer is read to its end, so that a cut-off one is told from a whole one, but not kept. */
-const MAX_ANSWER_BYTES = 1024 * 1024;
 const MAX_RETRY_AFTER_MS = 10 * 60 * 1000;
 
 export function createPoster(target: WebhookTarget): Poster {
@@ -23,7 +21,7 @@ export function createPoster(target: WebhookTarget): Poster {
     : new http.Agent({ keepAlive: true, maxSockets: 2 });
   const request = secure ? https.request : http.request;
   return {
-    post(body, timeoutMs) {
+    post(body, timeoutMs, giveUp) {
       const { promise, resolve, reject } = Promise.withResolvers<Answer>();
       const fail = (code: string) =>
         reject(new ColonnadeError('unavailable', `the webhook gave no whole answer: ${code}`));
@@ -43,12 +41,11 @@ export function createPoster(target: WebhookTarget): Poster {
       const outgoing = request(target.url, { method: 'POST', agent, headers });
       // Over the whole exchange, as Kubernetes' client has it: a webhook that sends a byte a second is slow, not alive.
       const timer = setTimeout(() => outgoing.destroy(new Error('timeout')), timeoutMs);
+      const breakOff = () => outgoing.destroy(new Error('given up'));
+      giveUp?.addEventListener('abort', breakOff, { once: true });
       outgoing.on('response', (response) => {
-        let received = 0;
-        response.on('data', (chunk: Buffer) => {
-          received += chunk.length;
-          if (received > MAX_ANSWER_BYTES) response.destroy(new Error('the answer is too long'));
-        });
+        // Read to its end, so that a cut-off one is told from a whole one, and not kept; an endless one runs out of time.
+        response.resume();
         response.on('end', () => {
           if (!response.complete) return fail('cut off');
           resolve({
@@ -61,7 +58,10 @@ export function createPoster(target: WebhookTarget): Poster {
       });
       outgoing.on('error', (error) => fail(codeOf(error)));
       outgoing.end(body);
-      return promise.finally(() => clearTimeout(timer));
+      return promise.finally(() => {
+        clearTimeout(timer);
+        giveUp?.removeEventListener('abort', breakOff);
+      });
     },
     [Symbol.dispose]: () => agent.destroy(),
   };

@@ -4,7 +4,8 @@ import { type Answer, createPoster, type Poster } from './post.ts';
 
 /** A poster whose kubeconfig file, with every file it names, can be read anew. */
 export type ReloadingPoster = Disposable & {
-  post(body: Uint8Array): Promise<Answer>;
+  /** @param giveUp breaks it off; the webhook may have got it all the same */
+  post(body: Uint8Array, giveUp?: AbortSignal): Promise<Answer>;
   /** Reads the files again; when they cannot be used, what was read before stays. */
   reload(): void;
 };
@@ -19,7 +20,7 @@ export function createReloadingPoster(
 ): ReloadingPoster {
   let poster: Poster = createPoster(readKubeconfig(file));
   return {
-    post: (body) => poster.post(body, TIMEOUT_MS),
+    post: (body, giveUp) => poster.post(body, TIMEOUT_MS, giveUp),
     reload() {
       try {
         const next = createPoster(readKubeconfig(file));

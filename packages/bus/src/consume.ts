@@ -25,7 +25,15 @@ export type ConsumerState = {
   ackedSeq: number;
   /** Messages not delivered yet, and those delivered but not acknowledged. */
   waiting: number;
-  stream: { created: string; firstSeq: number; lastSeq: number; bytes: number; maxBytes: number };
+  stream: {
+    created: string;
+    firstSeq: number;
+    lastSeq: number;
+    /** Those it still holds: from the first to the last there may be holes. */
+    messages: number;
+    bytes: number;
+    maxBytes: number;
+  };
 };
 
 export type ConsumeOptions = {
@@ -196,6 +204,7 @@ export async function consumerState(
       created: String(created),
       firstSeq: state.first_seq,
       lastSeq: state.last_seq,
+      messages: state.messages,
       bytes: state.bytes,
       maxBytes: config.max_bytes,
     },

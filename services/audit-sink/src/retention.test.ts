@@ -6,7 +6,7 @@ import { backlogRatio, nextSkip, skipTarget } from './retention.ts';
 const state = (waiting: number, firstSeq: number, lastSeq: number, bytes: number) => ({
   ackedSeq: 0,
   waiting,
-  stream: { created: '', firstSeq, lastSeq, bytes, maxBytes: 1000 },
+  stream: { created: '', firstSeq, lastSeq, messages: lastSeq - firstSeq + 1, bytes, maxBytes: 1000 },
 });
 const limits = { maxEvents: 100, maxShare: 0.5 };
 
@@ -20,6 +20,11 @@ test('and in bytes, where the webhook alone holds them', () => {
   assert.equal(backlogRatio(state(10, 1, 10, 250), 0, limits), 0.5);
   // The file is as far behind: nothing would become free.
   assert.equal(backlogRatio(state(10, 1, 10, 900), 10, limits), 0.1);
+});
+
+test('what one replica holds of old makes a backlog no smaller', () => {
+  const { stream, ...rest } = state(10, 1, 1_000_000, 500);
+  assert.equal(backlogRatio({ ...rest, stream: { ...stream, messages: 10 } }, 0, limits), 1);
 });
 
 test('it skips to half of the limit, or to half of what waits', () => {

@@ -51,7 +51,7 @@ export function watchBacklog(
     const webhook = await bus.consumerState(backends.webhook.consumer);
     const ratio = backlogRatio(webhook, file.waiting, limits);
     report('webhook', webhook.waiting, ratio);
-    backends.webhook.acknowledged(webhook.ackedSeq);
+    backends.webhook.observe(webhook);
     const target = ratio >= 1 ? nextSkip(skipped, webhook, limits) : undefined;
     if (target === undefined) return;
     skipped = target;
@@ -85,8 +85,8 @@ function fillOf({ stream }: ConsumerState): number {
  */
 export function backlogRatio(webhook: ConsumerState, fileWaiting: number, limits: BacklogLimits): number {
   const byEvents = webhook.waiting / limits.maxEvents;
-  const { firstSeq, lastSeq } = webhook.stream;
-  const held = Math.max(1, lastSeq - firstSeq + 1);
+  // What one replica holds stays, while others have skipped what is behind it: numbers tell nothing of how much is there.
+  const held = Math.max(1, webhook.stream.messages);
   const alone = Math.max(0, webhook.waiting - fileWaiting);
   const byBytes = (fillOf(webhook) * Math.min(1, alone / held)) / limits.maxShare;
   return Math.max(byEvents, byBytes);

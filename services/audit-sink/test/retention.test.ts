@@ -81,6 +81,23 @@ describe('a webhook that stays dead', () => {
     assert.equal((await readIds(sink.logPath)).filter((id) => id.startsWith('event-')).length, 1000);
   });
 
+  test('is skipped also while it holds a request and says nothing', async () => {
+    const { sink, webhook, start } = await prepare({});
+    await webhook.start();
+    let asked = 0;
+    webhook.behave(() => {
+      asked += 1;
+      return new Promise(() => {});
+    });
+    await using _running = await start({ AUDIT_WEBHOOK_MAX_BACKLOG: '200' });
+    await publishMany(sink.publisher, 'held', 100);
+    await waitFor('a request', () => asked > 0, LIMIT);
+    await publishMany(sink.publisher, 'more', 300);
+    // Half of the time it gives a request.
+    await waitFor('a gap record', async () => (await gapsIn(sink.logPath)).length > 0, { limitMs: 15_000 });
+    await webhook.stop();
+  });
+
   test('never blocks a write: the stream has room, and the file has everything', async () => {
     const { sink, start } = await prepare({ maxAuditBytes: 4 * 1024 * 1024 });
     await using running = await start({ AUDIT_WEBHOOK_MAX_STREAM_PERCENT: '50' });

@@ -80,6 +80,18 @@ describe('the webhook', () => {
     });
   }
 
+  test('that sends back much more than it got has got it', async () => {
+    await using webhook = await startWebhook((_ids, response) => {
+      response.writeHead(200).end(Buffer.alloc(8 * 1024 * 1024, ' '));
+    });
+    await using _running = await run(webhook);
+    const wanted = await publishMany(sink.publisher, 'echo', 60);
+    await waitFor('all', () => webhook.lists.flat().length >= wanted.length);
+    await publishMany(sink.publisher, 'after-echo', 1);
+    await waitFor('the next', () => webhook.lists.flat().includes('after-echo-0'));
+    assert.equal(webhook.lists.flat().length, wanted.length + 1, 'nothing came twice');
+  });
+
   test('that is down keeps nothing from the file, and gets every record when it is back', async () => {
     await using webhook = await startWebhook();
     await webhook.stop();

@@ -1,5 +1,5 @@
 import { createThrottle, type ReloadingPoster, type SendOptions } from '@colonnade/audit-webhook';
-import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
+import { type Bus, type ConsumerState, type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import { auditWebhookConsumer, LIMITS } from '@colonnade/contracts';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
@@ -18,14 +18,16 @@ export type WebhookBackendOptions = DeliverOptions & {
 export type WebhookBackend = Backend & {
   /** Gives up what stands up to here in the stream, on record; what is being sent is broken off. */
   skipTo(seq: number): void;
-  /** Tells it what is acknowledged. Until that reaches where it skips to, nothing newer is sent. */
-  acknowledged(seq: number): void;
+  /** Tells it where its consumer and the stream stand. */
+  observe(state: ConsumerState): void;
 };
 
 const NAME = 'webhook';
 /** While skipping, payloads are not kept, so a gap record covers many. */
 const SKIP_BATCH = { maxMessages: 4096, maxBytes: 16 * 1024 * 1024, waitMs: 1000, fillMs: 0 };
 const SKIP_LATER: Verdict = { kind: 'later', delayMs: 500 };
+/** So long it waits for more of what is to be skipped. What has not come by then another replica holds, and answers for. */
+const SKIP_PATIENCE_MS = 2000;
 
 /**
  * Kubernetes' audit webhook: EventLists in the order of the stream, one request at a time, each record at least once. A
@@ -38,17 +40,35 @@ export function createWebhookBackend(
   const { bus, events } = deps;
   const bury = createBury(bus, NAME, events);
   const recordGap = createGapRecorder(bus, NAME, events);
-  const send = createSendOptions(options, events);
+  let skipping = new AbortController();
+  const send = createSendOptions(options, events, () => skipping.signal);
   const deliver = createDeliverer(options, { bury, send, events });
   let stream: string | undefined;
   let skipSeq = 0;
   let ackedSeq = 0;
-  let skipping = new AbortController();
+  let skipUntilMs = 0;
+  const isSkipping = () => ackedSeq < skipSeq && performance.now() < skipUntilMs;
+  const observe = (state: ConsumerState) => {
+    const { created, lastSeq } = state.stream;
+    // Made anew, or without its end: the same numbers are other records now.
+    if (created !== stream || lastSeq < skipSeq) skipSeq = 0;
+    stream = created;
+    ackedSeq = state.ackedSeq;
+  };
+  /** @returns what is given up of a batch, once that is on record */
+  const giveUp = async (batch: readonly Delivery[]) => {
+    if (!batch.some(({ seq }) => seq <= skipSeq)) return new Set<Delivery>();
+    observe(await bus.consumerState(auditWebhookConsumer));
+    const skipped = batch.filter(({ seq }) => seq <= skipSeq);
+    await recordGap(skipped, stream ?? '');
+    skipUntilMs = performance.now() + SKIP_PATIENCE_MS;
+    return new Set(skipped);
+  };
   return {
     name: NAME,
     consumer: auditWebhookConsumer,
     batch: () =>
-      ackedSeq < skipSeq
+      isSkipping()
         ? SKIP_BATCH
         : {
             maxMessages: options.limits.maxBatchEvents,
@@ -60,17 +80,14 @@ export function createWebhookBackend(
       stream = (await bus.consumerState(auditWebhookConsumer)).stream.created;
     },
     async process(batch, signal) {
-      const at = stream ?? '';
-      const skipped = batch.filter(({ seq }) => seq <= skipSeq);
-      if (skipped.length > 0) await recordGap(skipped, at);
-      const verdicts = new Map<Delivery, Verdict>(skipped.map((d) => [d, DONE]));
+      const skipped = await giveUp(batch);
       // A list that waits for a dead webhook must not stand before what is to be skipped.
-      if (ackedSeq < skipSeq) return batch.map((d) => verdicts.get(d) ?? SKIP_LATER);
-      const rest = batch.filter((d) => !verdicts.has(d));
+      if (isSkipping()) return batch.map((d) => (skipped.has(d) ? DONE : SKIP_LATER));
+      const rest = batch.filter((d) => !skipped.has(d));
       const stop = AbortSignal.any([signal, skipping.signal]);
-      const answers = await deliver(rest, at, stop);
-      for (const [k, delivery] of rest.entries()) verdicts.set(delivery, answers[k] as Verdict);
-      return batch.map((d) => verdicts.get(d) as Verdict);
+      const answers = await deliver(rest, stream ?? '', stop);
+      const verdicts = new Map(rest.map((d, i): [Delivery, Verdict] => [d, answers[i] as Verdict]));
+      return batch.map((d) => verdicts.get(d) ?? DONE);
     },
     async shutdown() {
       options.poster[Symbol.dispose]();
@@ -78,22 +95,26 @@ export function createWebhookBackend(
     check() {
       if (stream === undefined) throw new Error('the stream has no consumer for the webhook');
     },
-    acknowledged(seq) {
-      ackedSeq = seq;
-    },
+    observe,
     skipTo(seq) {
       if (seq <= skipSeq) return;
       skipSeq = seq;
+      skipUntilMs = performance.now() + SKIP_PATIENCE_MS;
       skipping.abort();
       skipping = new AbortController();
     },
   };
 }
 
-function createSendOptions(options: WebhookBackendOptions, events: Events): SendOptions {
+function createSendOptions(
+  options: WebhookBackendOptions,
+  events: Events,
+  giveUp: () => AbortSignal,
+): SendOptions {
   let failing = false;
   return {
-    post: options.poster.post,
+    // A webhook that takes half a minute for each request must not keep from skipping.
+    post: (body) => options.poster.post(body, giveUp()),
     throttle: createThrottle(options.throttleQps, options.throttleBurst),
     initialBackoffMs: options.initialBackoffMs,
     onAnswer: events.webhookAnswered,

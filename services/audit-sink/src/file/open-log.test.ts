@@ -29,7 +29,7 @@ const entry = (seq: number): Entry => ({
 const stateOf = (created: string, ackedSeq: number): ConsumerState => ({
   ackedSeq,
   waiting: 0,
-  stream: { created, firstSeq: ackedSeq + 1, lastSeq: ackedSeq, bytes: 0, maxBytes: 1 },
+  stream: { created, firstSeq: ackedSeq + 1, lastSeq: ackedSeq, messages: 0, bytes: 0, maxBytes: 1 },
 });
 
 /** A folder, with a writer that is let go of without a word, as a kill does it. */

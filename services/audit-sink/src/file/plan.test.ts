@@ -117,7 +117,7 @@ test('an old number with a newer time is another message', () => {
 });
 
 test('what is acknowledged, or before the first of the stream, never comes; the rest of a hole still may', () => {
-  const stream = { created: '', firstSeq: 5, lastSeq: 20, bytes: 0, maxBytes: 1 };
+  const stream = { created: '', firstSeq: 5, lastSeq: 20, messages: 16, bytes: 0, maxBytes: 1 };
   const lost = (ackedSeq: number, firstSeq: number) =>
     lostOf({ from: 11, to: 14 }, { ackedSeq, waiting: 0, stream: { ...stream, firstSeq } });
   assert.equal(lost(10, 5), undefined);
