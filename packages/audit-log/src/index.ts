@@ -12,7 +12,7 @@ export {
   parseHeader,
   parseRecord,
 } from './journal-format.ts';
-export { listReadable } from './log-files.ts';
+export { listReadable, readRawLines } from './log-files.ts';
 export { missingSequences } from './missing.ts';
 export { type FileNames, namesOf, nextStamp, type Rotated } from './names.ts';
 export { type ParsedEvent, type ReadEvent, readEvent, readMessage } from './read-message.ts';

@@ -44,7 +44,7 @@ export function createFileBackend(
     logName: path.basename(options.path),
     inTurn: persister.inTurn,
   });
-  const takeBatch = createBatchTaker(options, { bus, bury, persister, events });
+  const takeBatch = createBatchTaker(options, { bus, names, bury, persister, events });
   let lock: FileLock | undefined;
   let writer: Writer | undefined;
   return {

@@ -18,16 +18,16 @@ after(async () => {
   for (const dir of folders) await rm(dir, { recursive: true, force: true });
 });
 
-const delivery = (seq: number): Delivery => ({
+const delivery = (seq: number, storedAtNs = seq): Delivery => ({
   seq,
-  storedAtNs: BigInt(seq),
+  storedAtNs: BigInt(storedAtNs),
   tries: 1,
   subject: 's',
   payload: Buffer.from(
     `{"kind":"Event","apiVersion":"audit.k8s.io/v1","auditID":"e${seq}","stage":"Panic","level":"None"}`,
   ),
 });
-const batch = (...seqs: number[]) => seqs.map(delivery);
+const batch = (...seqs: number[]) => seqs.map((seq) => delivery(seq));
 
 /** A file that has 1 to 20 of a stream where 21 to 25 are gone. */
 async function prepare(acceptGapTo: number, state: Partial<ConsumerState> = {}) {
@@ -42,11 +42,11 @@ async function prepare(acceptGapTo: number, state: Partial<ConsumerState> = {}) 
   });
   const events = createEvents(createLogger({ service: 'test', level: 'silent' }), createMetrics('test'));
   const persister = createPersister(events);
-  const stream = { created: 'made', firstSeq: 26, lastSeq: 40, bytes: 0, maxBytes: 1 };
+  const stream = { created: 'made', firstSeq: 26, lastSeq: 40, messages: 15, bytes: 0, maxBytes: 1 };
   const bus = { consumerState: async () => ({ ackedSeq: 25, waiting: 15, stream, ...state }) };
   const take = createBatchTaker(
     { format: 'json', acceptGapTo },
-    { bus, persister, events, bury: async () => {} },
+    { bus, names, persister, events, bury: async () => {} },
   );
   return {
     persister,
@@ -54,15 +54,22 @@ async function prepare(acceptGapTo: number, state: Partial<ConsumerState> = {}) 
       const verdicts = await take(writer, batch(...seqs), new AbortController().signal);
       return verdicts.map(({ kind }) => kind);
     },
-    async written() {
-      const text = await readFile(log, 'utf8');
-      return text
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => JSON.parse(line) as AuditEvent)
-        .map(({ auditID, verb, objectRef }) => (verb === 'gap' ? `gap ${objectRef?.name}` : auditID));
+    /** Messages with the time of each. */
+    takeAt: async (...times: [seq: number, storedAtNs: number][]) => {
+      const deliveries = times.map(([seq, time]) => delivery(seq, time));
+      return (await take(writer, deliveries, new AbortController().signal)).map(({ kind }) => kind);
     },
+    written: () => idsIn(log),
+    /** In the file that was rotated last. */
+    writtenBefore: async () => idsIn((await names.list()).at(-1)?.log ?? ''),
   };
+}
+
+async function idsIn(log: string): Promise<string[]> {
+  const lines = (await readFile(log, 'utf8')).split('\n').slice(0, -1);
+  return lines
+    .map((line) => JSON.parse(line) as AuditEvent)
+    .map(({ auditID, verb, objectRef }) => (verb === 'gap' ? `gap ${objectRef?.name}` : auditID));
 }
 
 test('messages that come again in another order make no hole larger than it is', async () => {
@@ -86,10 +93,34 @@ test('accepting a hole up to more than it is loses nothing of what comes again l
 test('what may still come is waited for', async () => {
   const { take, persister, written } = await prepare(40, {
     ackedSeq: 20,
-    stream: { created: 'made', firstSeq: 21, lastSeq: 40, bytes: 0, maxBytes: 1 },
+    stream: { created: 'made', firstSeq: 21, lastSeq: 40, messages: 20, bytes: 0, maxBytes: 1 },
   });
   assert.deepEqual(await take(23), ['later']);
   persister.check();
   assert.deepEqual(await take(21, 22, 23), ['done', 'done', 'done']);
   assert.deepEqual(await written(), ['e21', 'e22', 'e23']);
+});
+
+test('a clock that was set back makes no old message a new one', async () => {
+  const { takeAt, written } = await prepare(0);
+  assert.deepEqual(await takeAt([21, 5000], [22, 5001], [23, 70]), ['done', 'done', 'done']);
+  // Their acknowledgement was lost: they come again, and are older than the last only by their number.
+  assert.deepEqual(await takeAt([21, 5000], [22, 5001], [23, 70], [24, 71]), [
+    'done',
+    'done',
+    'done',
+    'done',
+  ]);
+  assert.deepEqual(await written(), ['e21', 'e22', 'e23', 'e24']);
+});
+
+test('nor a new one an old one: a stream that lost its end is told by the times of its numbers', async () => {
+  const { takeAt, written, writtenBefore } = await prepare(0);
+  await takeAt([21, 5000], [22, 5001], [23, 5002]);
+  assert.deepEqual(await takeAt([22, 900], [23, 901]), ['done', 'done']);
+  assert.deepEqual(await writtenBefore(), ['e21', 'e22', 'e23']);
+  assert.deepEqual(await written(), ['gap 22-23', 'e22', 'e23']);
+  // Of the number that was given twice the second time counts.
+  assert.deepEqual(await takeAt([22, 900], [23, 901], [24, 902]), ['done', 'done', 'done']);
+  assert.deepEqual(await written(), ['gap 22-23', 'e22', 'e23', 'e24']);
 });

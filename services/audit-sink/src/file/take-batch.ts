@@ -1,12 +1,13 @@
-import type { EventFilter } from '@colonnade/audit-log';
+import type { EventFilter, FileNames } from '@colonnade/audit-log';
 import { type Bus, type Delivery, DONE, type Verdict } from '@colonnade/bus';
 import { auditFileConsumer } from '@colonnade/contracts';
 import type { Bury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import type { LogFormat } from './format.ts';
+import { findOtherNumbering, timesIn } from './numbering.ts';
 import { gapEntry } from './open-log.ts';
 import type { Persister } from './persister.ts';
-import { findNewNumbering, type Hole, lostOf, type Plan, planBatch } from './plan.ts';
+import { type Hole, lostOf, type Plan, planBatch } from './plan.ts';
 import { createSeenIds } from './seen-ids.ts';
 import type { Writer } from './writer.ts';
 
@@ -17,7 +18,13 @@ export type BatchTakerOptions = {
   acceptGapTo: number;
 };
 
-type Deps = { bus: Pick<Bus, 'consumerState'>; bury: Bury; persister: Persister; events: Events };
+type Deps = {
+  bus: Pick<Bus, 'consumerState'>;
+  names: FileNames;
+  bury: Bury;
+  persister: Persister;
+  events: Events;
+};
 
 const NAME = 'file';
 const HOLE_RETRY_MS = 250;
@@ -68,11 +75,11 @@ async function startOverIfNumberedAnew(
   writer: Writer,
   batch: readonly Delivery[],
   { format }: BatchTakerOptions,
-  { persister, events }: Deps,
+  { names, persister, events }: Deps,
   signal: AbortSignal,
 ): Promise<void> {
   const place = writer.place();
-  const first = findNewNumbering(batch, place);
+  const first = await findOtherNumbering(batch, place, timesIn(names));
   if (first === undefined) return;
   const at = { stream: place.stream, seq: first.seq - 1, storedAtNs: first.storedAtNs - 1n };
   const gap = { reason: 'stream_went_back', from: first.seq, to: place.seq, count: 0 } as const;
