@@ -12,6 +12,8 @@ export type AnchorCheck = {
   pass(place: Place, at: { file: string; line: number }, opening?: boolean): void;
   /** The log is the first of all, and its first record says that what was up to here stands elsewhere. */
   beginsAfter(place: Place): void;
+  /** A gap record of the log leaps from one sequence to another: what is between them is lost, and the log says so. */
+  leaps(from: Place, to: number): void;
   met(): number;
   /** Anchors from before the first place of the log; known after `judge`. */
   passedOver(): number;
@@ -31,8 +33,11 @@ export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck 
   const anchored = new Set(anchors.map((a) => `${a.stream_created} ${a.seq}`));
   const met = new Set<string>();
   const passed = new Map<string, { file: string; line: number }>();
+  const leaps: { stream: string; from: number; to: number }[] = [];
   let begun: Place | undefined;
   let older = 0;
+  const isLeapt = ({ stream_created, seq }: AuditAnchor) =>
+    leaps.some(({ stream, from, to }) => stream === stream_created && seq > from && seq <= to);
   return {
     pass({ stream, seq, head }, at, opening = false) {
       const place = `${stream} ${seq}`;
@@ -43,6 +48,9 @@ export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck 
     },
     beginsAfter(place) {
       begun = place;
+    },
+    leaps({ stream, seq }, to) {
+      leaps.push({ stream, from: seq, to });
     },
     met: () => met.size,
     passedOver: () => older,
@@ -59,8 +67,9 @@ export function createAnchorCheck(anchors: readonly AuditAnchor[]): AnchorCheck 
         return { ...place, seq: differing.seq, what: 'anchor_differs' };
       }
       const file = path.basename(logPath);
-      const missing = first >= 0 ? missed[0] : findAhead(missed, end);
-      if (missing !== undefined) return missingAnchor(file, missing, end);
+      // What the log itself says is lost must not hide what it does not say.
+      const missing = first >= 0 ? (missed.find((a) => !isLeapt(a)) ?? missed[0]) : findAhead(missed, end);
+      if (missing !== undefined) return missingAnchor(file, missing, end, isLeapt(missing));
       if (first >= 0 || all.length === 0 || result.lines === 0) return undefined;
       const newest = missed.at(-1);
       // Begun since the last anchor, on an empty disk: the gap record is there to be seen.
@@ -87,11 +96,12 @@ function findAhead(anchors: readonly AuditAnchor[], end: Place | undefined): Aud
   return newest.stream_created === end.stream && newest.seq > end.seq ? newest : undefined;
 }
 
-function missingAnchor(file: string, anchor: AuditAnchor, end: Place | undefined): Fault {
+function missingAnchor(file: string, anchor: AuditAnchor, end: Place | undefined, leapt: boolean): Fault {
   const { seq, stream_created: stream } = anchor;
   const elsewhere = end !== undefined && stream !== end.stream ? ` of the stream made ${stream}` : '';
   const within = elsewhere === '' && end !== undefined && end.seq >= seq;
-  const ends = within ? 'no record ends there' : `the log ends at ${end?.seq ?? 0}`;
+  const gone = leapt ? 'what was there is lost, as a gap record says' : 'no record ends there';
+  const ends = within ? gone : `the log ends at ${end?.seq ?? 0}`;
   const detail = `${ends}, an anchor vouches for ${seq}${elsewhere}`;
   return { file, line: 0, seq, what: 'anchor_missing', detail };
 }

@@ -133,15 +133,17 @@ async function takeRecord(
   if (leap !== undefined) return leap;
   const text = record.kind === 'g' ? line?.toString('utf8') : undefined;
   if (!goesOn(before, last, record, text)) return 'sequence_jump';
+  const isLeap = record.kind === 'g' && record.seq > before;
+  if (isLeap) walk.check.leaps(place, record.seq);
   const keptFrom = text === undefined ? undefined : readRemoval(text);
   if (keptFrom !== undefined) walk.removals.add(keptFrom);
   if (opens && isBeginning(header, record)) walk.check.beginsAfter(place);
   at.last = record;
   at.end = record.end;
   at.place = { ...place, seq: record.seq, head: record.head, storedAtNs: record.storedAtNs };
-  // The record that opens a file belongs to what was before it, and so does an anchor at its sequence.
+  // The record that opens a file, or says what is lost, belongs to what was before it, and so does an anchor at its sequence.
   const where = { file: part.name, line: at.number };
-  if (record.kind !== 'p') walk.check.pass(at.place, where, record.seq === header.seq);
+  if (record.kind !== 'p') walk.check.pass(at.place, where, isLeap || record.seq === header.seq);
   return undefined;
 }
 

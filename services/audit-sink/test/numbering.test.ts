@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { cp, rm } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { verifyLog } from '@colonnade/audit-log';
 import { AUDIT_STREAM, type AuditEvent } from '@colonnade/contracts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { type PreparedSink, prepareSink, publishMany, readIds, readLines } from './support.ts';
@@ -57,6 +58,22 @@ describe('numbers of the stream', () => {
       [gap?.annotations?.['colonnade/gap-from'], gap?.annotations?.['colonnade/gap-to']],
       ['21', '25'],
     );
+    await running[Symbol.asyncDispose]();
+    const anchors = await sink.anchors();
+    const { fault, lines } = await verifyLog(sink.logPath, anchors);
+    const detail = 'what was there is lost, as a gap record says, an anchor vouches for 25';
+    assert.deepEqual(fault, { file: 'audit.log', line: 0, seq: 25, what: 'anchor_missing', detail });
+    assert.equal(lines, 26);
+    // What the log says itself hides nothing that it does not say.
+    const cut = path.join(sink.dir, 'cut');
+    await cp(dir, cut, { recursive: true });
+    for (const name of ['audit.log', 'audit.log.chain']) {
+      const file = path.join(cut, name);
+      const kept = (await readFile(file, 'utf8')).split('\n').slice(0, -3);
+      await writeFile(file, `${kept.join('\n')}\n`);
+    }
+    const behind = await verifyLog(path.join(cut, 'audit.log'), anchors);
+    assert.equal(behind.fault?.detail, 'the log ends at 28, an anchor vouches for 30');
   });
 
   test('a stream that was made anew is told from the old one, though its numbers begin again', async () => {

@@ -176,6 +176,33 @@ test('a log that was put back from a backup goes on, and one with another line o
   assert.equal((await open(7)).found, 'moved');
 });
 
+test('a copy that was made while the log was written keeps what it has, and what it lacks is named', async () => {
+  for (const bytes of [21, 24]) {
+    const { dir, log, open } = await prepare();
+    const text = await readFile(log);
+    await rm(log);
+    await writeFile(log, text.subarray(0, bytes));
+    const { found, place } = await open(6);
+    assert.deepEqual([found, place.seq], ['shrunk', 5]);
+    const names = await readdir(dir);
+    assert.ok(!names.some((name) => name.includes('foreign')), names.join(' '));
+    const kept = names.find((name) => /^audit-.*\.log$/u.test(name)) ?? '';
+    assert.match(await readFile(path.join(dir, kept), 'utf8'), /^line 1\nline 2\nline 3\n/u);
+    const { fault } = await verifyLog(log, []);
+    assert.deepEqual([fault?.what, fault?.line, fault?.file], ['line_missing', 4, kept]);
+  }
+});
+
+test('a backup made between the two renames of a rotation is put right by its lines', async () => {
+  const { dir, log, journal, open } = await prepare();
+  await rename(journal, path.join(dir, `audit-${STAMP}.log.chain`));
+  const text = await readFile(log);
+  await rm(log);
+  await writeFile(log, text);
+  assert.deepEqual([(await open(6)).found, (await readdir(dir)).length], ['intact', 4]);
+  await expectWhole(log, 6);
+});
+
 test('a log shorter than its journal says is found shrunk, and goes on', async () => {
   const { dir, log, open } = await prepare();
   await truncate(log, 14);

@@ -54,14 +54,27 @@ export async function recover(
   }
   const log = await inodeOf(logPath);
   const end = journal.last?.end ?? 0;
-  const isWhole = log !== undefined && log.size >= end;
-  // One that was put back from a backup is another file, with the same lines.
-  if (isWhole && (log.inode === journal.header.inode || (await fitsJournal(logPath, names.journal)))) {
+  const fits = log === undefined ? 'else' : await fitOf(log, end, journal, { log: logPath, ...names });
+  if (log !== undefined && fits === 'all') {
     return { files: await resume(logPath, names, journal, end, log.inode), found: 'intact' };
   }
-  const found = log?.inode === journal.header.inode ? 'shrunk' : 'moved';
+  const found = fits === 'beginning' ? 'shrunk' : 'moved';
   const previous = await archiveJournal(names, found === 'shrunk' ? logPath : undefined);
   return { files: await begin(logPath, names, placeOf(journal), previous), found };
+}
+
+/**
+ * Whether a log is that of its journal: by its inode, or, where it was put back from a backup and is another file, by its lines. A
+ * backup takes the log before its journal, so that of a log that was written to meanwhile the end is missing.
+ */
+async function fitOf(
+  { inode, size }: { inode: string; size: number },
+  end: number,
+  { header }: JournalEnd,
+  files: { log: string; journal: string },
+): Promise<'all' | 'beginning' | 'else'> {
+  if (inode !== header.inode) return fitsJournal(files.log, files.journal);
+  return size >= end ? 'all' : 'beginning';
 }
 
 /** A kill between the two renames of a rotation leaves a journal that has its new name and a log that has not. */
@@ -70,10 +83,12 @@ async function finishRotation(logPath: string, names: FileNames): Promise<void> 
   if (newest?.journal === undefined || newest.log !== undefined || newest.gz !== undefined) return;
   if ((await inodeOf(names.journal)) !== undefined) return;
   const [log, journal] = [await inodeOf(logPath), await readJournalEnd(newest.journal)];
-  if (log === undefined || log.inode !== journal?.header.inode) return;
+  if (log === undefined || journal === undefined) return;
+  const end = journal.last?.end ?? 0;
+  if ((await fitOf(log, end, journal, { log: logPath, journal: newest.journal })) === 'else') return;
   {
     await using handle = await openForWriting(logPath);
-    await handle.truncate(Math.min(log.size, journal.last?.end ?? 0));
+    await handle.truncate(Math.min(log.size, end));
     await handle.sync();
   }
   await rename(logPath, names.rotatedAt(newest.stamp));
