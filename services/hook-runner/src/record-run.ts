@@ -5,8 +5,8 @@ import type { HookResult, RunResult } from './run/run-hooks.ts';
 const RUNNER = 'system:hook-runner';
 
 /**
- * Puts on record every hook that warned, failed, was killed or slow, and a run that could not be done at all. What a hook
- * wrote is not in it: that may be anything.
+ * Puts on record every run in which a hook ran, every hook that warned, failed, was killed or slow, and a run that could not be done at
+ * all. A policy may leave out runs that nothing is to be said of, no other record. What a hook wrote is not in it: that may be anything.
  * @throws ColonnadeError `bus_unavailable`
  */
 export async function recordRun(
@@ -18,12 +18,29 @@ export async function recordRun(
   const records = noted.map((one) =>
     auditor.begin(requestOf(planned, one.hook)).completeBatched(outcomeOf(planned, one)),
   );
-  if (result.fault !== undefined) {
-    const { code, message } = result.fault;
-    const outcome = { code: 500, reason: code, message, annotations: annotationsOf(planned, 'error') };
-    records.push(auditor.begin(requestOf(planned, undefined)).completeBatched(outcome));
+  const run = outcomeOfRun(planned, result);
+  const floor = noted.length > 0 || result.fault !== undefined;
+  if (run !== undefined) {
+    records.push(auditor.begin({ ...requestOf(planned, undefined), floor }).completeBatched(run));
   }
   await Promise.all(records);
+}
+
+/** Of a run without hooks there is nothing to tell. */
+function outcomeOfRun(
+  planned: Pick<PlannedRun, 'id' | 'subject'>,
+  { status, results, fault }: RunResult,
+): AuditOutcome | undefined {
+  if (fault !== undefined) {
+    const annotations = annotationsOf(planned, 'error');
+    return { code: 500, reason: fault.code, message: fault.message, annotations };
+  }
+  if (results.length === 0) return undefined;
+  const annotations = {
+    ...annotationsOf(planned, status),
+    'colonnade/hooks': results.map(({ hook }) => hook).join(' '),
+  };
+  return { code: CODES[status], reason: status, annotations };
 }
 
 function requestOf({ event }: Pick<PlannedRun, 'event'>, hook: string | undefined): AuditRequest {

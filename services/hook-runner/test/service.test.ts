@@ -71,6 +71,17 @@ describe('a runner', () => {
       `node-inventory-received-accepted ${node}${system}`,
       `node-post-deletion RUDDER_AGENT_TYPE=salt|RUDDER_NODE_HOSTNAME=web-1|RUDDER_NODE_ID=web-1|RUDDER_NODE_POLICY_SERVER_ID=east|RUDDER_NODE_ROLES=|RUDDER_POLICIES_DIRECTORY_ARCHIVE=${share}/rules.archive|RUDDER_POLICIES_DIRECTORY_CURRENT=${share}/rules|RUDDER_POLICIES_DIRECTORY_NEW=${share}/rules.new|`,
     ]);
+    const records = await waitFor('their records', async () => {
+      const found = (await prepared.audited()).filter((record) => record.startsWith('node-'));
+      return found.length >= 4 ? found : undefined;
+    });
+    // One for each run, though there is nothing to be said of its hooks.
+    assert.deepEqual(records, [
+      'node-inventory-received-pending undefined ok',
+      'node-post-acceptance undefined ok',
+      'node-inventory-received-accepted undefined ok',
+      'node-post-deletion undefined ok',
+    ]);
   });
 
   test('hands over an inventory that could not be used as a file only it can read', async () => {
@@ -117,12 +128,13 @@ describe('a runner', () => {
     await prepared.publish('key.activated', '/keys/k2', { kid: 'k2' });
     const records = await waitFor('the records', async () => {
       const found = (await prepared.audited()).filter((record) => record.startsWith('key-changed'));
-      return found.length >= 3 ? found : undefined;
+      return found.length >= 4 ? found : undefined;
     });
     assert.deepEqual(records.sort(), [
       'key-changed 10 warning',
       'key-changed 20 slow',
       'key-changed 40 killed',
+      'key-changed undefined error',
     ]);
     const says = prepared.logged('hook says').find(({ event }) => event === 'key-changed');
     assert.deepEqual([says?.hook, says?.stream, says?.line], ['10', 'stdout', 'careful']);
