@@ -103,8 +103,9 @@ function problemOf(answer: ApiAnswer, what: string): ColonnadeError {
   const problem = toPlain(answer.value ?? null) as Record<string, unknown> | null;
   const code = isErrorCode(problem?.code) ? problem.code : 'internal';
   const detail = typeof problem?.detail === 'string' ? problem.detail : '';
+  const said = typeof problem?.said === 'string' ? `: ${problem.said}` : '';
   const field = typeof problem?.field === 'string' ? { field: problem.field } : {};
-  return new ColonnadeError(code, `${what}: ${answer.status} ${detail}`.trimEnd(), {
+  return new ColonnadeError(code, `${what}: ${answer.status} ${detail}${said}`.trimEnd(), {
     ...field,
     cause: answer.value,
   });

@@ -58,6 +58,8 @@ export type ErrorOptions = {
   cause?: unknown;
   /** Where in the input the fault is, as a path such as `items.3.name`. */
   field?: string;
+  /** Words of somebody else that whoever asks is to read, such as a hook's: they may hold anything, and are never recorded. */
+  said?: string | undefined;
 };
 
 /** The one error class of Colonnade. Its message is safe to show: it never holds a secret or a stored value. */
@@ -65,11 +67,13 @@ export class ColonnadeError extends Error {
   override readonly name = 'ColonnadeError';
   readonly code: ErrorCode;
   readonly field: string | undefined;
+  readonly said: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.field = options.field;
+    this.said = options.said;
   }
 
   /** True when the same request may succeed later without being changed. */

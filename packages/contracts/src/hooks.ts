@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { int } from './codec.ts';
 import { defineEndpoint, subjectOf } from './endpoints.ts';
+import { secretField } from './http/secret-fields.ts';
 import { LIMITS } from './limits.ts';
 
 /** The events whose hooks somebody else asks for, because they can stop what he is about to do (seed 002). */
@@ -16,8 +17,8 @@ export const zHookResult = z.strictObject({
   status: z.enum(HOOK_STATUSES),
   reason: z.string(),
   duration_ms: int({ min: 0 }),
-  /** The end of what it wrote, its errors before its output. */
-  message: z.string(),
+  /** The end of what it wrote, its errors before its output: that may be anything. */
+  message: secretField(z.string()),
 });
 
 /** `error`: a hook failed or was killed, or the hooks could not be run; what they were asked about must not happen. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { compileWire } from './compile-wire.ts';
 import { defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
+import { secretField } from './http/secret-fields.ts';
 import { LIMITS } from './limits.ts';
 import { zCollectionId, zMasterId, zMinionId, zPillarName, zTgtType } from './names.ts';
 
@@ -30,11 +31,16 @@ export const zOrigin = z.strictObject({
 });
 export type Origin = z.infer<typeof zOrigin>;
 
+/** Nobody knows yet whether what is only supposed is a secret; in the request of a preview it is taken for one too. */
+function isOfUnsavedChange({ winner }: Readonly<Record<string, unknown>>): boolean {
+  return (winner as { change?: unknown } | undefined)?.change !== undefined;
+}
+
 export const zExplainedKey = z.strictObject({
   name: z.string(),
   is_secret: z.boolean(),
   /** The plain value, or SECRET_MASK; null when values are left out, and from the merger for what it was not given. */
-  value: zValue,
+  value: secretField(zValue, isOfUnsavedChange),
   winner: zOrigin,
   /** The ones it overrode, nearest first. */
   overrode: z.array(zOrigin),

@@ -3,13 +3,17 @@ import { describe, test } from 'node:test';
 import {
   secretField,
   zDefaultsPut,
+  zExplained,
+  zHookTried,
   zMasterCreated,
   zPillarCreate,
   zPillarPage,
   zPillarReveal,
+  zPillarSearch,
   zPillarUnsealed,
   zPillarUpdate,
   zPillarVersions,
+  zProblem,
   zTaskCreate,
   zTokenCreated,
   zValue,
@@ -115,6 +119,49 @@ describe('secrets of our own bodies', () => {
     for (const body of [{ ...create, is_secret: 'true' }, { ...create, more: 1 }, [create], null as never]) {
       assert.equal(shown(zPillarCreate, body), undefined);
     }
+  });
+});
+
+test('what stands under free keys, behind a default or in what this does not know is hidden as well', () => {
+  const zSecret = z.strictObject({ token: secretField(z.string()), note: z.string() });
+  const one = { token: 'hunter2', note: 'n' };
+  const hidden = { token: MASK, note: 'n' };
+  assert.deepEqual(shown(z.record(z.string(), zSecret), { free: one }), { free: hidden });
+  assert.deepEqual(shown(zSecret.default(one).nullable(), one), hidden);
+  const zToken = secretField(z.string());
+  const wrapped = [z.lazy(() => zToken), zToken.readonly(), zToken.catch(''), zToken.prefault('x')];
+  for (const token of [...wrapped, zToken.transform((text) => text), z.preprocess((text) => text, zToken)]) {
+    assert.deepEqual(shown(z.strictObject({ token }), { token: 'hunter2' }), { token: MASK });
+  }
+  assert.deepEqual(shown(z.object({ known: z.string() }), { known: 'k', other: 'hunter2' }), {
+    known: 'k',
+    other: MASK,
+  });
+  const zUnknown = z.strictObject({ pair: z.tuple([zSecret]), both: z.intersection(zSecret, zSecret) });
+  assert.deepEqual(shown(zUnknown, { pair: [one], both: one }), { pair: MASK, both: MASK });
+});
+
+test('what a hook wrote, what is looked for, and what is only supposed', () => {
+  const result = { hook: 'h', status: 'ok', reason: 'exit code 0', duration_ms: 1, message: 'hunter2' };
+  const tried = {
+    ...{ event: 'e', run: 'r', status: 'ok', environment: { A: 'b' }, folder: '/f', not_run: [] },
+  };
+  assert.deepEqual(shown(zHookTried, { ...tried, results: [result] }), {
+    ...tried,
+    results: [{ ...result, message: MASK }],
+  });
+  const problem = { type: 't', title: 't', status: 409, detail: 'd', code: 'conflict', instance: 'i' };
+  assert.deepEqual(shown(zProblem, { ...problem, said: 'hunter2' }, false), { ...problem, said: MASK });
+  assert.deepEqual(shown(zPillarSearch, { name: 'n', value: 'hunter2' }), { name: 'n', value: MASK });
+  const key = (change: object) => ({
+    ...{ name: 'n', is_secret: false, value: 'v', overrode: [] },
+    winner: { pid: null, tgt_type: 'root', tgt_id: 'root', pillarenv: 'base', ...change },
+  });
+  const explained = { clock: 1, master: 'm', minion_id: 'i', pillarenv: 'base', scopes: ['base'] };
+  const keys = [key({}), key({ change: 0 })];
+  assert.deepEqual(shown(zExplained, { ...explained, keys }), {
+    ...explained,
+    keys: [keys[0], { ...keys[1], value: MASK }],
   });
 });
 

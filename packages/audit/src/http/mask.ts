@@ -16,26 +16,44 @@ export function maskBody(schema: z.ZodType, body: Value, accepted: boolean): Val
 
 function mask(schema: z.ZodType, node: Value, parent: Parent, accepted: boolean): Value {
   if (secretFields.get(schema)?.isSecret(parent, accepted) === true) return SECRET_MASK;
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) {
-    return node === null ? node : mask(schema.unwrap() as z.ZodType, node, parent, accepted);
-  }
+  if (schema instanceof z.ZodNullable && node === null) return node;
+  const inner = unwrap(schema);
+  if (inner !== undefined) return mask(inner, node, parent, accepted);
   if (schema instanceof z.ZodUnion) return maskUnion(schema, node, parent, accepted);
+  if (typeof node !== 'object' || node === null || isFree(schema)) return node;
   if (Array.isArray(node)) {
-    if (!(schema instanceof z.ZodArray)) return node;
+    if (!(schema instanceof z.ZodArray)) return SECRET_MASK;
     return node.map((item) => mask(schema.element as z.ZodType, item, {}, accepted));
   }
-  if (schema instanceof z.ZodObject && typeof node === 'object' && node !== null) {
-    return maskObject(schema, node, accepted);
-  }
-  return node;
-}
-
-function maskObject(schema: z.ZodObject, node: { [key: string]: Value }, accepted: boolean): Value {
+  const fieldOf = fieldsOf(schema);
+  // Of a kind that nobody has thought of here, nobody knows where a secret stands in it.
+  if (fieldOf === undefined) return SECRET_MASK;
   const entries = Object.entries(node).map(([key, value]) => {
-    const field = schema.shape[key] as z.ZodType | undefined;
-    return [key, field === undefined ? value : mask(field, value, node, accepted)] as const;
+    const field = fieldOf(key);
+    return [key, field === undefined ? SECRET_MASK : mask(field, value, node, accepted)] as const;
   });
   return Object.assign(Object.create(null), Object.fromEntries(entries)) as Value;
+}
+
+/** What is within one that adds only what may be missing, or what is made of it. What is masked is as on the wire. */
+function unwrap(schema: z.ZodType): z.ZodType | undefined {
+  if (schema instanceof z.ZodArray) return undefined;
+  if (schema instanceof z.ZodPipe) {
+    return (schema.in instanceof z.ZodTransform ? schema.out : schema.in) as z.ZodType;
+  }
+  return (schema as { unwrap?: () => z.ZodType }).unwrap?.();
+}
+
+/** A value of any form: it is shown or hidden as a whole. */
+function isFree(schema: z.ZodType): boolean {
+  return schema instanceof z.ZodCustom;
+}
+
+/** The schema of each key; undefined for what is no object. */
+function fieldsOf(schema: z.ZodType): ((key: string) => z.ZodType | undefined) | undefined {
+  if (schema instanceof z.ZodRecord) return () => schema.valueType as z.ZodType;
+  if (schema instanceof z.ZodObject) return (key) => schema.shape[key] as z.ZodType | undefined;
+  return undefined;
 }
 
 /** By the first alternative the body is of. */

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { int } from '../codec.ts';
 import { ERROR_CODES } from '../errors.ts';
 import { LIMITS } from '../limits.ts';
+import { secretField } from './secret-fields.ts';
 
 /** Media type of every error (RFC 9457). */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json';
@@ -12,6 +13,8 @@ export const zProblem = z.strictObject({
   title: z.string(),
   status: int({ min: 400, max: 599 }),
   detail: z.string(),
+  /** What a hook wrote that refused it. */
+  said: secretField(z.string()).optional(),
   code: z.enum(ERROR_CODES),
   /** `urn:uuid:` and the id of the request, which is also its Audit-ID. */
   instance: z.string(),

@@ -58,6 +58,7 @@ export function toProblem(error: ColonnadeError, requestId: string): Problem {
     title,
     status,
     detail: error.message.toWellFormed(),
+    said: error.said?.toWellFormed(),
     code: error.code,
     instance: `urn:uuid:${requestId}`,
     field: error.field?.toWellFormed(),

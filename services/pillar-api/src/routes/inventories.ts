@@ -41,7 +41,6 @@ function receiveRoute(estate: Estate): Route {
     url: '/inventories',
     permission: 'minion:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     // Checked by the handler: one that cannot be used is an event of its own.
     body: zValue,
@@ -55,7 +54,9 @@ function receiveRoute(estate: Estate): Route {
       }
     },
   });
-  return { ...route, docs: { ...route.docs, body: zInventory } };
+  // And what is none is not recorded: nobody knows what is in it.
+  const audit = { ...route.audit, request: zInventory };
+  return { ...route, audit, docs: { ...route.docs, body: zInventory } };
 }
 
 async function receive(estate: Estate, principal: Principal, body: Value) {
@@ -154,7 +155,6 @@ function dropRoute(estate: Estate): Route {
     url: '/masters/:master/minions/:id/inventory',
     permission: 'minion:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     params: zInventoryPath,
     response: zNothing,

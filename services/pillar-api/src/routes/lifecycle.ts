@@ -59,7 +59,7 @@ export function createLifecycle(
         },
         restartCall(HOOKS_BUDGET_MS, call),
       );
-      if (result.status === 'error') throw new ColonnadeError('conflict', refusalOf(result));
+      if (result.status === 'error') throw refusalOf(result);
     },
   };
 }
@@ -74,11 +74,13 @@ function parametersOf({ master, id }: MinionRecord, facts: InventoryFacts | unde
   };
 }
 
-/** What the hook wrote is what its author has to say to whoever wants to delete. */
-function refusalOf({ results, fault }: HookRun): string {
+/** What the hook wrote is what its author has to say to whoever wants to delete, and to nobody else. */
+function refusalOf({ results, fault }: HookRun): ColonnadeError {
   const last = results.at(-1);
-  if (last === undefined)
-    return `the hooks before a deletion could not be run: ${fault ?? 'no reason given'}`;
-  const said = last.message === '' ? '' : `: ${last.message}`;
-  return clipText(`the hook ${last.hook} keeps the minion (${last.reason})${said}`, 2000);
+  if (last === undefined) {
+    const why = `the hooks before a deletion could not be run: ${fault ?? 'no reason given'}`;
+    return new ColonnadeError('conflict', why);
+  }
+  const said = last.message === '' ? undefined : clipText(last.message, 2000);
+  return new ColonnadeError('conflict', `the hook ${last.hook} keeps the minion (${last.reason})`, { said });
 }
