@@ -16,6 +16,6 @@ export const auditPolicySettings = {
 export const auditSettings = {
   ...auditPolicySettings,
   auditMode: optionalSetting('AUDIT_MODE', oneOf(AUDIT_MODES), {
-    help: 'how requests wait for their records: `blocking-strict`, `blocking` or `batch`; unset: `blocking-strict` for writes, `batch` for reads',
+    help: 'how reads and denials wait for their records: `blocking-strict`, `blocking` or `batch`; unset: `batch` for reads, `blocking-strict` for denials; changes are always `blocking-strict`',
   }),
 };

@@ -96,6 +96,17 @@ describe('with a policy that wants nothing on record', () => {
     }
   });
 
+  test('who makes an owner, what places a secret, and what runs code', async () => {
+    const made = await onRecord('POST', '/collections', { id: 'mine', name: 'mine' });
+    assert.equal(made.status, 201, JSON.stringify(plain(made)));
+    const template = await onRecord('POST', '/tasks/templates', { id: 'u', name: 'u', schema: true });
+    assert.equal(template.status, 201, JSON.stringify(plain(template)));
+    const tag = { 'if-match': etagOfAnswer(template) };
+    await onRecord('PUT', '/tasks/templates/u', { name: 'v', schema: true }, tag);
+    await onRecord('POST', '/generations', { all: true });
+    await onRecord('POST', '/hooks/policy-generation-started/run', { dry_run: true });
+  });
+
   test('what crypto-kms sealed says for whom', async () => {
     const user = 'jürgen %0a';
     const client = await world.as(['editor'], user);

@@ -8,7 +8,7 @@ export type ModeFacts = {
   /** AUDIT_MODE, when it is set. */
   asked: AuditMode | undefined;
   verb: string;
-  /** A reveal, key operation or merge. */
+  /** A change, a reveal, a key operation or a merge. */
   floor: boolean;
   denied: boolean;
 };

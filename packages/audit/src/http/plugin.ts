@@ -17,7 +17,7 @@ export type RouteAudit = {
   /** Of the bodies; a body without one is not recorded, since nobody says where in it a secret stands. */
   request?: z.ZodType;
   response?: z.ZodType;
-  /** A reveal, a key operation, a whole estate: at least Metadata, every stage, and no answer without the record of its end. */
+  /** A change, a reveal, a whole estate: at least Metadata, every stage, and no answer without the record of its end. */
   floor?: boolean;
   /** Its answer goes on: ResponseStarted when it begins, ResponseComplete when the connection ends. */
   longRunning?: boolean;

@@ -38,7 +38,10 @@ export type RouteSpec<P extends z.ZodType, Q extends z.ZodType, B extends z.ZodT
   url: string;
   permission: Permission;
   scope: Scope;
-  /** A reveal or a key operation: on record whatever the audit policy says, and no answer without its record. */
+  /**
+   * On record whatever the audit policy says, and no answer without its record. Unless it says otherwise, whatever is no GET
+   * has a floor: it changes something. A GET that shows credentials says that it has one, a question with a body that it has none.
+   */
   floor?: boolean;
   /** `kept`: answers are stored for repeated keys. `refused`: the answer holds a secret. */
   idempotency: 'kept' | 'refused' | 'ignored';
@@ -85,7 +88,7 @@ export function defineRoute<
   B extends z.ZodType = typeof zNothing,
   R extends z.ZodType = typeof zNothing,
 >(spec: RouteSpec<P, Q, B, R>): Route {
-  const { method, url, permission, scope, floor = false } = spec;
+  const { method, url, permission, scope, floor = spec.method !== 'GET' } = spec;
   const params = (spec.params ?? zAnyParams) as P;
   const query = (spec.query ?? zNothing) as Q;
   const body = (spec.body ?? zNothing) as B;

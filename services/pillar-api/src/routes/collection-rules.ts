@@ -27,7 +27,6 @@ function putRoute(estate: Estate): Route {
     url: URL,
     permission: 'collection:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zCollectionRule,
     response: zCollectionView,
@@ -44,7 +43,6 @@ function deleteRoute(estate: Estate): Route {
     url: URL,
     permission: 'collection:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zCollectionView,
     handle: ({ principal, params, conditions }) =>

@@ -151,7 +151,6 @@ function patchRoute(estate: Estate): Route {
     url: '/collections/:id',
     permission: 'collection:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zCollectionPatch,
     response: zCollectionView,
@@ -184,7 +183,6 @@ function deleteRoute(estate: Estate): Route {
     url: '/collections/:id',
     permission: 'collection:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -19,7 +19,6 @@ export function enrolmentRoute(estate: Estate, kms: Kms): Route {
     url: '/masters/:id/enrolments',
     permission: 'master:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'refused',
     body: zEnrolmentCreate,
     response: zEnrolment,

@@ -29,7 +29,8 @@ function explainRoute(estate: Estate, bus: Pick<Bus, 'request'>): Route {
 /** `POST /explain/preview`: the same with changes that are not saved, and memberships the minion does not have. */
 function previewRoute(estate: Estate, bus: Pick<Bus, 'request'>): Route {
   return defineRoute({
-    ...{ ...ROUTE, method: 'POST', url: '/explain/preview', body: zExplainPreview, response: zExplained },
+    ...{ ...ROUTE, method: 'POST', url: '/explain/preview', floor: false },
+    ...{ body: zExplainPreview, response: zExplained },
     async handle({ principal, body, call }) {
       const { at, changes = [], collections, ...rest } = body;
       const deps = depsOf(estate, bus, call);

@@ -54,7 +54,6 @@ function renewRoute(estate: Estate, kms: Kms): Route {
     url: '/identity/renew',
     permission: 'identity:self',
     scope: 'none',
-    floor: true,
     idempotency: 'refused',
     body: zIdentityRenew,
     response: zIdentityToken,
@@ -74,7 +73,6 @@ function enrolRoute(kms: Kms): Route {
     url: '/identity/enrol',
     permission: 'identity:enrol',
     scope: 'none',
-    floor: true,
     idempotency: 'refused',
     response: zIdentityEnrolled,
     async handle({ principal, call }) {

@@ -30,7 +30,7 @@ export function keyRoutes(deps: Deps): readonly Route[] {
   ];
 }
 
-const CHANGE = { permission: 'key:write', scope: 'estate', floor: true, idempotency: 'ignored' } as const;
+const CHANGE = { permission: 'key:write', scope: 'estate', idempotency: 'ignored' } as const;
 const READ = { permission: 'estate:read', scope: 'estate', idempotency: 'ignored' } as const;
 
 function listRoute({ kms, estate }: Deps): Route {

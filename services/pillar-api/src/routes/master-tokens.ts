@@ -29,7 +29,6 @@ function addRoute(estate: Estate, kms: Kms): Route {
     url: '/masters/:id/tokens',
     permission: 'master:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'refused',
     body: zMasterTokenCreate,
     response: zMasterToken,
@@ -50,7 +49,6 @@ function removeRoute(estate: Estate, kms: Kms): Route {
     url: '/masters/:id/tokens/:jti',
     permission: 'master:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, call }) {

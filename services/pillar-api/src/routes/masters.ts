@@ -38,7 +38,6 @@ function createRoute(estate: Estate, kms: Kms): Route {
     url: '/masters',
     permission: 'master:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'refused',
     body: zMasterCreate,
     response: zMasterCreated,
@@ -121,7 +120,6 @@ function updateRoute(estate: Estate): Route {
     url: '/masters/:id',
     permission: 'master:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     body: zMasterUpdate,
     response: zMasterView,
@@ -148,7 +146,6 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     url: '/masters/:id',
     permission: 'master:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions, call }) {

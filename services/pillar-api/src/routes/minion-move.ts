@@ -38,7 +38,6 @@ export function minionMoveRoute(estate: Estate, kms: Kms): Route {
     url: '/masters/:master/minions/:id/move',
     permission: 'minion:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     params: zMinionPath,
     body: zMinionMove,

@@ -31,7 +31,6 @@ function putRoute(estate: Estate, lifecycle: Lifecycle): Route {
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     params: zMinionPath,
     body: zMinionPut,
@@ -146,7 +145,6 @@ function deleteRoute(estate: Estate, lifecycle: Lifecycle): Route {
     url: '/masters/:master/minions/:id',
     permission: 'minion:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions, call }) {

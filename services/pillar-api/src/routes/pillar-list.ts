@@ -14,6 +14,7 @@ export function pillarListRoute(estate: Estate): Route {
     url: '/pillars/list',
     permission: 'estate:read',
     scope: 'target',
+    floor: false,
     idempotency: 'ignored',
     body: zPillarList,
     response: zPillarPage,

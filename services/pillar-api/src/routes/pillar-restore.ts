@@ -30,7 +30,6 @@ export function pillarRestoreRoute(estate: Estate, kms: Kms): Route {
     url: '/pillars/:pid/restore',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zPillarRestore,
     response: zPillarView,

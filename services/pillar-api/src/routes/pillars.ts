@@ -35,7 +35,6 @@ function createRoute(estate: Estate, kms: Kms, idempotency: Idempotency): Route 
     url: '/pillars',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'kept',
     body: zPillarCreate,
     response: zPillarView,
@@ -103,7 +102,6 @@ function updateRoute(estate: Estate): Route {
     url: '/pillars/:pid',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zPillarUpdate,
     response: zPillarView,
@@ -153,7 +151,6 @@ function deleteRoute(estate: Estate): Route {
     url: '/pillars/:pid',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -12,7 +12,6 @@ export function purgeHistoryRoute(estate: Estate): Route {
     url: '/pillars/:pid/purge-history',
     permission: 'pillar:purge-history',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params }) {

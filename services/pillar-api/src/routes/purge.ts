@@ -16,7 +16,6 @@ export function purgeRoute(estate: Estate): Route {
     url: '/pillars/:pid/purge',
     permission: 'pillar:purge-history',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -15,7 +15,6 @@ export function replaceRoute(estate: Estate, kms: Kms): Route {
     url: '/pillars/:pid/replace',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zPillarReplace,
     response: zPillarView,

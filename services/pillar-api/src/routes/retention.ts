@@ -26,7 +26,6 @@ export function retentionRoutes(retention: HistoryRetention): readonly Route[] {
       url: '/history/retention',
       permission: 'pillar:purge-history',
       scope: 'estate',
-      floor: true,
       idempotency: 'ignored',
       body: zNothing,
       response: zRetentionRun,

@@ -18,7 +18,6 @@ export function revealRoute(estate: Estate, kms: Kms): Route {
     url: '/pillars/:pid/reveal',
     permission: 'secret:reveal',
     scope: 'target',
-    floor: true,
     idempotency: 'refused',
     response: zPillarReveal,
     async handle({ principal, params, call }) {

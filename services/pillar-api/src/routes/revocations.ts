@@ -28,7 +28,6 @@ function createRoute(estate: Estate, oidc: Oidc | undefined): Route {
     url: '/revocations',
     permission: 'token:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     body: zRevocationCreate,
     response: zRevocationView,
@@ -82,7 +81,6 @@ function deleteRoute(estate: Estate): Route {
     url: '/revocations/:id',
     permission: 'token:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params }) {

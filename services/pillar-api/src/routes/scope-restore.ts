@@ -27,7 +27,6 @@ export function scopeRestoreRoute(estate: Estate, kms: Kms): Route {
     url: '/scopes/restore',
     permission: 'pillar:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     body: zScopeRestore,
     response: zScopeRestored,

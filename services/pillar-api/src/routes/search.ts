@@ -15,6 +15,7 @@ export function searchRoute(estate: Estate): Route {
     url: '/pillars/search',
     permission: 'estate:read',
     scope: 'target',
+    floor: false,
     idempotency: 'ignored',
     body: zPillarSearch,
     response: zPillarPage,

@@ -33,7 +33,6 @@ function sealRoute(estate: Estate, kms: Kms): Route {
     url: '/pillars/:pid/seal',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zPillarView,
     async handle(input) {
@@ -52,7 +51,6 @@ function unsealRoute(estate: Estate, kms: Kms): Route {
     url: '/pillars/:pid/unseal',
     permission: 'secret:reveal',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zPillarUnsealed,
     async handle(input) {

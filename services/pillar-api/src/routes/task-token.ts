@@ -17,7 +17,6 @@ export function taskTokenRoute(estate: Estate, kms: Kms): Route {
     url: '/tasks/:task_id/token',
     permission: 'secret:reveal',
     scope: 'target',
-    floor: true,
     idempotency: 'refused',
     response: zIdentityToken,
     async handle({ principal, params, call }) {

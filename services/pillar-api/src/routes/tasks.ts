@@ -59,7 +59,6 @@ function createRoute(
     url: '/tasks',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'kept',
     body: zTaskCreate,
     response: zTaskCreated,
@@ -166,7 +165,6 @@ function stateRoute(estate: Estate): Route {
     url: '/tasks/:task_id/state',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zTaskStateChange,
     response: zTaskView,
@@ -196,7 +194,6 @@ function deleteRoute(estate: Estate): Route {
     url: '/tasks/:task_id',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -63,7 +63,6 @@ function putRoute(estate: Estate, kms: Kms): Route {
     url: '/tasks/template/:tpl_id/defaults',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     body: zDefaultsPut,
     response: zDefaultsView,

@@ -158,7 +158,6 @@ function deleteRoute(estate: Estate): Route {
     url: '/tasks/templates/:tpl_id',
     permission: 'pillar:write',
     scope: 'target',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, conditions }) {

@@ -33,7 +33,6 @@ function createRoute(estate: Estate, kms: Kms): Route {
     url: '/tokens',
     permission: 'token:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'refused',
     body: zTokenCreate,
     response: zTokenCreated,
@@ -169,7 +168,6 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
     url: '/tokens/:id',
     permission: 'token:write',
     scope: 'estate',
-    floor: true,
     idempotency: 'ignored',
     response: zNothing,
     async handle({ principal, params, call }) {
