@@ -66,7 +66,7 @@ export function readKubeconfig(file: string): WebhookTarget {
     try {
       return readFileSync(path.resolve(path.dirname(file), at));
     } catch {
-      throw fault(`${name} names a file that cannot be read`);
+      throw fault(`${name} names ${at}, which cannot be read`);
     }
   };
   if (!URL.canParse(cluster.server)) throw fault('server is not a URL');
