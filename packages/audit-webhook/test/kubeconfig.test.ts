@@ -126,7 +126,10 @@ describe('a kubeconfig file', () => {
       [good.replace('name: sender', 'name: gone'), /names no user/u],
       [await text({ server: 'ftp://x' }), /http/u],
       [await text({ server: 'nowhere' }), /not a URL/u],
-      [await text({ server: url, 'certificate-authority': 'absent' }), /certificate-authority names absent, which cannot be read/u],
+      [
+        await text({ server: url, 'certificate-authority': 'absent' }),
+        /certificate-authority names absent, which cannot be read/u,
+      ],
       [await text(withCa(), { 'client-certificate': 'ca.crt' }), /needs its key/u],
       [await text(withCa(), { exec: { command: 'x' } }), /plugins are not supported/u],
       [await text({ ...withCa(), 'proxy-url': 'http://x' }), /proxies are not supported/u],

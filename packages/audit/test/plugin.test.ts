@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
+import { rename, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
+import path from 'node:path';
 import { PassThrough } from 'node:stream';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import type { AuditEvent } from '@colonnade/contracts';
 import type { FastifyInstance } from 'fastify';
+import { tempDir } from '../../../test/support/temp.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
+import { openPolicySource } from '../src/index.ts';
 import {
   policyOf,
   type RealBus,
@@ -15,6 +19,7 @@ import {
   startApp,
   startRealBus,
   type TestApp,
+  tellingWatch,
   zThing,
 } from './support.ts';
 
@@ -171,6 +176,28 @@ describe('a request', () => {
     await using limited = await started();
     assert.equal((await post(limited, '/pillars', '{}', { 'x-deny': 'rate_limited' })).status, 429);
     assert.equal((await readRecords(bus)).length, 0);
+  });
+
+  test('has both its records or none, however often the policy is read anew meanwhile', async () => {
+    await using dir = await tempDir('reload');
+    const file = path.join(dir.path, 'policy.yaml');
+    const write = (rules: string) =>
+      writeFile(`${file}.new`, `apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n${rules}\n`).then(() =>
+        rename(`${file}.new`, file),
+      );
+    await write('- level: Metadata');
+    await using policy = openPolicySource({ file, strict: true, watch: tellingWatch().watch });
+    await using app = await started({ mode: 'blocking', policy });
+    const turns = ['- level: None', '- level: Metadata\n  omitStages: [Panic]'];
+    for (let i = 0; i < 40; i += 1) {
+      const answers = Array.from({ length: 4 }, () => fetch(new URL('/pillars/1', app.url)));
+      await write(turns[i % 2] as string);
+      policy.reload();
+      for (const answer of answers) assert.equal((await answer).status, 200);
+    }
+    const byId = Map.groupBy(await readRecords(bus), ({ auditID }) => auditID);
+    assert.ok(byId.size > 0 && byId.size < 160, `${byId.size}`);
+    for (const records of byId.values()) assert.equal(records.length, 2);
   });
 
   test('that goes on has ResponseStarted when it begins and ResponseComplete when it ends', async () => {

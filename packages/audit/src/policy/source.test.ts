@@ -39,6 +39,25 @@ test('a changed file is read by itself, a replaced one and a link that points el
   await waitFor('the link', () => levelOf(source) === 'None');
 });
 
+test('one that is being written is read when it is whole, though its beginning is a policy too', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  await using at = await prepare();
+  await using source = at.open(1000);
+  const begun = 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules:\n- {level: None, verbs: [watch]}\n';
+  await writeFile(at.file, begun);
+  t.mock.timers.tick(1000);
+  await writeFile(at.file, `${begun}- {level: Metadata}\n`);
+  t.mock.timers.tick(1000);
+  assert.equal(levelOf(source), 'Request');
+  t.mock.timers.tick(1000);
+  assert.equal(levelOf(source), 'Metadata');
+  const loads = at.told.filter(({ what }) => what === 'policyLoaded').map(({ fields }) => fields);
+  assert.deepEqual(
+    loads,
+    [1, 2].map((rules) => ({ rules, warnings: [] })),
+  );
+});
+
 /** At once, as an operator should: one that is being written is a bad file for a moment. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await writeFile(`${file}.new`, text);

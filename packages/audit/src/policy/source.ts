@@ -45,8 +45,8 @@ export const DEFAULT_POLICY: AuditPolicy = {
 };
 
 /**
- * Loads the policy, and again on SIGHUP and when the file has changed: also when it was replaced, or is a link that
- * points elsewhere now, as in a mounted ConfigMap.
+ * Loads the policy, and again on SIGHUP at once, and when the file has changed and is no longer being written: also when it was
+ * replaced, or is a link that points elsewhere now, as in a mounted ConfigMap.
  * @throws ColonnadeError `misconfigured`: there is no policy to begin with
  */
 export function openPolicySource(options: PolicySourceOptions): PolicySource {
@@ -69,8 +69,12 @@ export function openPolicySource(options: PolicySourceOptions): PolicySource {
       return false;
     }
   };
+  let seen = state;
   const look = () => {
-    if (lookAt(file) !== state) reload();
+    const now = lookAt(file);
+    // One that is being written may have only its first rules yet, and be a policy all the same: it has to stay as it is for a look.
+    if (now !== state && now === seen) reload();
+    seen = now;
   };
   const timer = setInterval(look, pollMs).unref();
   const onSignal = () => void reload();
