@@ -51,6 +51,32 @@ describe('an event', () => {
     );
   });
 
+  test('holds no token that a client put where none belongs', () => {
+    const secret = 'S'.repeat(43);
+    const token = `col_0123456789abcdef_${secret}`;
+    const jwt = `eyJ${'a'.repeat(20)}.${'b'.repeat(20)}.${secret}`;
+    for (const [shown, hidden] of [
+      [token, 'col_0123456789abcdef_*******'],
+      [jwt, '*******'],
+    ] as const) {
+      const request = {
+        ...{ verb: 'delete', requestURI: `/tokens/${shown}?token=${shown}`, userAgent: `curl ${shown}` },
+        user: { username: 'alice', groups: [] },
+        objectRef: { resource: 'tokens', name: shown, uid: shown },
+      };
+      const event = buildEvent(request, { ...facts, outcome: { code: 404, message: `no ${shown}` } });
+      assert.ok(!JSON.stringify(event).includes(secret));
+      assert.equal(event.requestURI, `/tokens/${hidden}?token=${hidden}`);
+      assert.equal(event.objectRef?.name, hidden);
+    }
+    // Where it is cut it is still hidden.
+    const long = buildEvent(
+      { verb: 'get', requestURI: `/${'x'.repeat(2000)}${token}`, user: { username: 'a', groups: [] } },
+      { ...facts, outcome: undefined },
+    );
+    assert.ok(!long.requestURI.includes('SS'));
+  });
+
   test('without bodies is written as its schema writes it', () => {
     fc.assert(
       fc.property(

@@ -7,6 +7,7 @@ import {
   type AuditStage,
   clipText,
   encode,
+  hideTokens,
   LIMITS,
   type ObjectRef,
   zAuditEvent,
@@ -120,12 +121,14 @@ function completeRef(ref: ObjectRef): ObjectRef {
   return { apiGroup: AUDIT_API_GROUP, apiVersion: AUDIT_API_VERSION, ...clipped };
 }
 
+/** What a client puts into a URL or a name may be a token of his, which lives on when the request is refused. */
 function clip(text: string, max = MAX_TEXT): string {
-  return clipText(text, max);
+  return clipText(hideTokens(text), max);
 }
 
 /** As kube-apiserver does. */
-function clipUserAgent(text: string): string {
+function clipUserAgent(given: string): string {
+  const text = hideTokens(given);
   return (
     text.length > MAX_USER_AGENT ? `${text.slice(0, MAX_USER_AGENT)}...TRUNCATED` : text
   ).toWellFormed();

@@ -1,12 +1,12 @@
 import { isUtf8 } from 'node:buffer';
 import { isIP } from 'node:net';
-import { isAuditId } from '@colonnade/contracts';
+import { hideTokens, isAuditId } from '@colonnade/contracts';
 import type { FastifyRequest } from 'fastify';
 
 /** The client's Audit-ID; undefined for what is none. */
 export function auditIdOf(request: FastifyRequest): string | undefined {
   const given = request.headers['audit-id'];
-  return isAuditId(given) ? given : undefined;
+  return isAuditId(given) && hideTokens(given) === given ? given : undefined;
 }
 
 /** Header bytes reach us as Latin-1; what is valid UTF-8 was meant as that. Undefined: none was sent. */
