@@ -39,9 +39,10 @@ before(async () => {
         },
       }),
     );
-  await replica('patient', '100000');
+  // There before it starts, so that it takes whole lists: one it sends, and the next.
   await store('early', 3 * BATCH);
-  await waitFor('it to hold a list', async () => (await consumer()).num_ack_pending >= BATCH, LIMIT);
+  await replica('patient', '100000');
+  await waitFor('it to hold two lists', async () => (await consumer()).num_ack_pending === 2 * BATCH, LIMIT);
   hasty = await replica('hasty', '400');
 });
 after(() => owned.disposeAsync());
