@@ -92,6 +92,25 @@ describe('the webhook', () => {
     assert.equal(webhook.lists.flat().length, wanted.length + 1, 'nothing came twice');
   });
 
+  test('that holds a request does not hold up the end of the sink', async () => {
+    let asked = 0;
+    await using webhook = await startWebhook(() => {
+      asked += 1;
+      return new Promise(() => {});
+    });
+    const running = await run(webhook);
+    await publishMany(sink.publisher, 'held', 10);
+    await waitFor('a request', () => asked > 0);
+    const startMs = performance.now();
+    await running[Symbol.asyncDispose]();
+    const tookMs = performance.now() - startMs;
+    assert.ok(tookMs > 1000 && tookMs < 9000, `${tookMs} ms`);
+    // It gave back what it held: the next one has it at once, and not after the time that a dead one is given.
+    await using well = await startWebhook();
+    await using _next = await run(well);
+    await waitFor('all', () => well.ids().filter((id) => id.startsWith('held-')).length === 10);
+  });
+
   test('that is down keeps nothing from the file, and gets every record when it is back', async () => {
     await using webhook = await startWebhook();
     await webhook.stop();

@@ -29,6 +29,9 @@ const SKIP_LATER: Verdict = { kind: 'later', delayMs: 500 };
 /** So long it waits for more of what is to be skipped. What has not come by then another replica holds, and answers for. */
 const SKIP_PATIENCE_MS = 2000;
 
+/** A request that is under way when the sink ends has so long. The process is ended by force after ten seconds. */
+const LAST_TRY_MS = 4000;
+
 /**
  * Kubernetes' audit webhook: EventLists in the order of the stream, one request at a time, each record at least once. A
  * webhook that is away or slow is waited for; what it has not got stays in the stream.
@@ -76,7 +79,10 @@ export function createWebhookBackend(
             waitMs: 5000,
             fillMs: options.batchMaxWaitMs,
           },
-    async run() {
+    async run(signal) {
+      signal.addEventListener('abort', () => setTimeout(() => skipping.abort(), LAST_TRY_MS).unref(), {
+        once: true,
+      });
       stream = (await bus.consumerState(auditWebhookConsumer)).stream.created;
     },
     async process(batch, signal) {
