@@ -17,6 +17,7 @@ import { testRaces } from './contract/races.ts';
 import { testRefusals } from './contract/refusals.ts';
 import { testReopening } from './contract/reopening.ts';
 import { testRetention } from './contract/retention.ts';
+import { testServices } from './contract/services.ts';
 import { testSnapshots } from './contract/snapshots.ts';
 import { testTasks } from './contract/tasks.ts';
 import { testValues } from './contract/values.ts';
@@ -42,6 +43,7 @@ export function runEstateContract(
     testFleet(create);
     testTasks(create);
     testInventories(create);
+    testServices(create);
     testKeyUse(create);
     testValues(create);
     testRefusals(create);

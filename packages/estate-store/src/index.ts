@@ -13,6 +13,7 @@ export * from './port-bulk.ts';
 export type * from './port-history.ts';
 export type * from './port-inventories.ts';
 export type * from './port-keys.ts';
+export type * from './port-services.ts';
 export * from './port-tasks.ts';
 export { namedCollections } from './rules/memberships.ts';
 export { checkNextState, isEndState } from './rules/task.ts';

@@ -5,6 +5,7 @@ import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { KeyStore } from './port-keys.ts';
 import type { MinionDraft, RuleMutation } from './port-rules.ts';
+import type { ServiceMutation, ServiceReads } from './port-services.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
 /**
@@ -142,6 +143,7 @@ export type Mutation =
   | { kind: 'token.requireAdmin'; id: string }
   | RuleMutation
   | TaskMutation
+  | ServiceMutation
   | InventoryMutation;
 
 /** An event to be published, without what only the transaction knows (clock, position in the batch). */
@@ -252,6 +254,7 @@ export interface EstateStore
     BulkStore,
     HistoryStore,
     InventoryReads,
+    ServiceReads,
     KeyStore {
   /** One transaction, one tick. Refused whole: already_exists, precondition_failed, not_found, conflict, bad_request … */
   write(batch: WriteBatch): Promise<WriteResult>;

@@ -106,6 +106,8 @@ async function fill(store: EstateStore): Promise<void> {
     { kind: 'task.create', record: task },
     { kind: 'task.create', record: { ...task, id: 'k2', minions: [], expiresAtMs: undefined } },
   );
+  const service = { id: 'shop', types: parseValue('[{"schema":{"$id":1.0}}]'), enrolmentIds: ['e'] };
+  await write(store, { kind: 'service.put', expect: 'absent', record: service });
   await write(store, { kind: 'task.setState', id: 'k2', expectTick: undefined, state: 'failed' });
   await write(store, create('gone'), create('é'), create('🦊'), create('\uffff'));
   await write(store, { kind: 'pillar.delete', pid: 'gone', expectTick: undefined });
@@ -129,6 +131,7 @@ async function dump(store: EstateStore) {
     templates: await store.listTemplates(TICK_LIMIT),
     tasks: await store.listTasks({}, TICK_LIMIT),
     inventories: await store.listInventories({}, TICK_LIMIT),
+    services: await store.listServices(TICK_LIMIT),
     outbox: await store.readOutbox(1000),
     answer: await store.findIdempotent(ANSWER.scope),
   };

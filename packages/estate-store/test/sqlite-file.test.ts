@@ -57,7 +57,7 @@ function mountSmallDisk(at: string) {
   try {
     execFileSync('/bin/mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', at], { stdio: 'ignore' });
     isMounted = true;
-    writeFileSync(ballast, Buffer.alloc(500_000));
+    writeFileSync(ballast, Buffer.alloc(400_000));
   } catch {}
   return {
     isMounted,

@@ -10,6 +10,7 @@ import type {
 } from '../port.ts';
 import type { HistoryFloor, PillarVersion } from '../port-history.ts';
 import type { InventoryRecord } from '../port-inventories.ts';
+import type { ServiceRecord } from '../port-services.ts';
 import type { TaskRecord, TemplateRecord } from '../port-tasks.ts';
 
 /** An answer kept for a repeated request. */
@@ -32,13 +33,14 @@ export type ArchiveRows = {
   templates: TemplateRecord;
   tasks: TaskRecord;
   inventories: InventoryRecord;
+  services: ServiceRecord;
 };
 
 export type ArchiveTable = keyof ArchiveRows;
 
 export const ARCHIVE_TABLES: readonly ArchiveTable[] = [
   ...(['collections', 'masters', 'minions', 'tokens', 'pillars', 'versions'] as const),
-  ...(['outbox', 'answers', 'fences', 'templates', 'tasks', 'inventories'] as const),
+  ...(['outbox', 'answers', 'fences', 'templates', 'tasks', 'inventories', 'services'] as const),
 ];
 
 /** Rows handed over at once. */

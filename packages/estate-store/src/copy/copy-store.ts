@@ -102,7 +102,7 @@ async function digest(readRows: ReadRows, table: ArchiveTable, soonMs: number) {
 /** Equal for equal rows, whatever the order of their fields. */
 function rowText(row: ArchiveRows[ArchiveTable]): string {
   const fields = Object.entries(row).map(([name, field]): [string, unknown] =>
-    ['value', 'data', 'response', 'schema', 'facts', 'scopedRoles'].includes(name)
+    ['value', 'data', 'response', 'schema', 'facts', 'types', 'scopedRoles'].includes(name)
       ? [name, canonicalText(name === 'scopedRoles' ? fromPlain(field) : (field as Value))]
       : [name, field],
   );

@@ -26,6 +26,7 @@ import {
   putTemplate,
   setTaskState,
 } from './mutations-task.ts';
+import { deleteService, putService } from './services.ts';
 import type { StoredValue } from './stored-value.ts';
 import { type Group, keepChanges, type Tx } from './transaction.ts';
 
@@ -128,6 +129,8 @@ const APPLY: {
   'task.delete': deleteTask,
   'inventory.put': putInventory,
   'inventory.delete': deleteInventory,
+  'service.put': putService,
+  'service.delete': deleteService,
 };
 
 export async function applyMutation(tx: Tx, mutation: PackedMutation<StoredValue>): Promise<void> {

@@ -20,6 +20,7 @@ import { acquireMigrationLock, MIGRATION_LOCK } from './migration-lock.ts';
 import type { MongoOptions } from './options.ts';
 import { readHistoryFloor } from './reads.ts';
 import { INDEX, MIGRATIONS, SCHEMA_VERSION } from './schema.ts';
+import { fromService, toService } from './services.ts';
 import { packStoredValue } from './stored-value.ts';
 import * as tasks from './task-documents.ts';
 import { TRANSACTION } from './transaction.ts';
@@ -98,6 +99,9 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
     toRow: toInventory,
     toDocument: ({ facts, ...row }) => fromInventory({ ...row, facts: canonicalText(facts) }),
   },
+  services: byId('services', toService, ({ types, ...row }) =>
+    fromService({ ...row, types: canonicalText(types) }),
+  ),
 };
 
 function byId<R, D>(

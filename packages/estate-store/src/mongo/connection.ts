@@ -16,6 +16,7 @@ import { toMongoStoreError } from './errors.ts';
 import type { ImportDocument } from './imports.ts';
 import type { InventoryDocument } from './inventories.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
+import type { ServiceDocument } from './services.ts';
 import type { TaskDocument, TemplateDocument } from './task-documents.ts';
 
 /** The one document of this collection that counts: the clock, with the version of the schema. */
@@ -60,6 +61,7 @@ export type Tables = {
   /** Staged changes; read with `exact`, since they hold values. */
   imports: Collection<ImportDocument>;
   inventories: Collection<InventoryDocument>;
+  services: Collection<ServiceDocument>;
 };
 
 export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
@@ -79,6 +81,7 @@ export const TABLE_NAMES: { readonly [K in keyof Tables]: string } = {
   tasks: 'colonnade_tasks',
   imports: 'colonnade_imports',
   inventories: 'colonnade_inventories',
+  services: 'colonnade_services',
 };
 
 export type Connection = AsyncDisposable & {
@@ -155,6 +158,7 @@ function openTables(db: Db): Tables {
     tasks: open('tasks'),
     imports: db.collection(TABLE_NAMES.imports, exact),
     inventories: open('inventories'),
+    services: open('services'),
   };
 }
 

@@ -121,7 +121,8 @@ export async function requireAdmin(tx: Tx, { id }: Of<'token.requireAdmin'>): Pr
 
 type Keyed = Document & { _id: string };
 
-async function checkExpected<T extends Keyed>(
+/** @throws ColonnadeError already_exists | not_found | precondition_failed */
+export async function checkExpected<T extends Keyed>(
   { within }: Tx,
   table: Collection<T>,
   what: string,
@@ -132,7 +133,8 @@ async function checkExpected<T extends Keyed>(
   checkExpect(what, found === null ? undefined : { tick: toNumber(found.tick) }, expect);
 }
 
-async function put<T extends Keyed>({ within }: Tx, table: Collection<T>, document: T): Promise<void> {
+/** Writes a whole document. */
+export async function put<T extends Keyed>({ within }: Tx, table: Collection<T>, document: T): Promise<void> {
   await table.replaceOne({ _id: document._id } as never, document as never, { ...within, upsert: true });
 }
 

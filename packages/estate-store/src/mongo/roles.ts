@@ -17,7 +17,7 @@ const KEEP = ['find', 'insert', 'update'];
 const API: Actions = {
   ...{ pillars: ALL, collections: ALL, masters: ALL, minions: ALL, tokens: ALL, writers: ALL },
   ...{ versions: ALL, outbox: QUEUE, changes: QUEUE, answers: KEEP, leases: KEEP, meta: KEEP },
-  ...{ templates: ALL, tasks: ALL, imports: ALL, inventories: ALL },
+  ...{ templates: ALL, tasks: ALL, imports: ALL, inventories: ALL, services: ALL },
 };
 
 const READ = ['find'];

@@ -111,6 +111,7 @@ export const MIGRATIONS: readonly ((db: Db) => Promise<void>)[] = [
     }
     await ensureIndex(db, { table: 'imports', keys: INDEX.importKid, options: { sparse: true } });
   },
+  (db) => ensureCollection(db, 'services'),
 ];
 
 /** The schema this program reads and writes. */

@@ -16,6 +16,7 @@ import * as reads from './reads.ts';
 import { INDEX } from './schema.ts';
 import * as scopes from './scope-history.ts';
 import { searchPillars } from './search.ts';
+import * as services from './services.ts';
 import { createSnapshotReader } from './snapshot.ts';
 import { packStoredValue } from './stored-value.ts';
 import * as tasks from './task-reads.ts';
@@ -147,6 +148,8 @@ function createReading({ tables, limit, use, ...rest }: Connection): Reading {
     getTask: (id) => use(() => tasks.readTask(tables, limit, id)),
     listTasks: (filter, page) => use(() => tasks.listTasks(tables, limit, filter, page)),
     getInventory: (master, id) => use(() => inventories.readInventory(tables, limit, master, id)),
+    getService: (id) => use(() => services.readService(tables, limit, id)),
+    listServices: (page) => use(() => services.listServices(tables, limit, page)),
     listInventories: (filter, page) => use(() => inventories.listInventories(tables, limit, filter, page)),
   };
 }

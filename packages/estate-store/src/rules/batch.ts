@@ -9,6 +9,7 @@ type With<V, T> = Omit<T, 'value'> & { value: V };
 type Of<K extends Mutation['kind']> = Extract<Mutation, { kind: K }>;
 type TemplatePut = Of<'template.put'>;
 type InventoryPut = Of<'inventory.put'>;
+type ServicePut = Of<'service.put'>;
 
 export type PillarCreate<V> = { kind: 'pillar.create'; record: With<V, PillarDraft> };
 export type PillarUpdate<V> = With<V, Of<'pillar.update'>>;
@@ -25,6 +26,11 @@ export type PackedInventoryPut = Omit<InventoryPut, 'record'> & {
   record: Omit<InventoryPut['record'], 'facts'> & { facts: string };
 };
 
+/** And the types. */
+export type PackedServicePut = Omit<ServicePut, 'record'> & {
+  record: Omit<ServicePut['record'], 'types'> & { types: string };
+};
+
 export type PackedMutation<V> =
   | PillarCreate<V>
   | PillarUpdate<V>
@@ -32,6 +38,7 @@ export type PackedMutation<V> =
   | PillarRestore<V>
   | PackedTemplatePut
   | PackedInventoryPut
+  | PackedServicePut
   | Exclude<
       Mutation,
       {
@@ -41,7 +48,8 @@ export type PackedMutation<V> =
           | 'pillar.move'
           | 'pillar.restore'
           | 'template.put'
-          | 'inventory.put';
+          | 'inventory.put'
+          | 'service.put';
       }
     >;
 
@@ -83,6 +91,8 @@ function packMutation<V>(mutation: Mutation, pack: (value: Value) => V): PackedM
       return { ...mutation, record: { ...mutation.record, schema: packText(mutation.record.schema) } };
     case 'inventory.put':
       return { ...mutation, record: { ...mutation.record, facts: packText(mutation.record.facts) } };
+    case 'service.put':
+      return { ...mutation, record: { ...mutation.record, types: packText(mutation.record.types) } };
     default:
       return mutation;
   }

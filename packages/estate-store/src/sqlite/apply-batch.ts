@@ -28,6 +28,7 @@ import {
   setTaskState,
 } from './mutations-task.ts';
 import type { PackedResult } from './protocol.ts';
+import { deleteService, putService } from './services.ts';
 import type { Tx } from './transaction.ts';
 
 /**
@@ -99,6 +100,8 @@ const APPLY: {
   'task.delete': deleteTask,
   'inventory.put': putInventory,
   'inventory.delete': deleteInventory,
+  'service.put': putService,
+  'service.delete': deleteService,
 };
 
 export function applyMutation(tx: Tx, mutation: PackedMutation<string>): void {

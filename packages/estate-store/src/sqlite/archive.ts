@@ -18,6 +18,7 @@ import { INVENTORY_IO } from './inventories.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import { readHistoryFloor } from './reads.ts';
 import * as rows from './rows.ts';
+import { SERVICE_IO } from './services.ts';
 import { TASK_IO } from './task-archive.ts';
 import { openForWriting } from './writer.ts';
 
@@ -136,6 +137,7 @@ const IO: { readonly [T in ArchiveTable]: TableIo<ArchiveRows[T]> } = {
   },
   ...TASK_IO,
   inventories: INVENTORY_IO,
+  services: SERVICE_IO,
 };
 
 function pillarColumns(row: PillarRecord): SQLInputValue[] {

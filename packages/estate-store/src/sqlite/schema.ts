@@ -260,6 +260,15 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE collections ADD COLUMN rule TEXT;
   ALTER TABLE minion_collections ADD COLUMN by_rule INTEGER NOT NULL DEFAULT 0;
   `,
+  // types: canonical JSON. enrolment_ids: a JSON list.
+  `
+  CREATE TABLE services (
+    id TEXT NOT NULL PRIMARY KEY,
+    types TEXT NOT NULL,
+    enrolment_ids TEXT NOT NULL,
+    tick INTEGER NOT NULL
+  ) STRICT;
+  `,
 ];
 
 /** The schema this program reads and writes. */

@@ -11,6 +11,7 @@ import * as reads from './reads.ts';
 import { readValue } from './rows.ts';
 import * as scopes from './scope-history.ts';
 import { searchPillars } from './search.ts';
+import * as services from './services.ts';
 import { readSnapshot } from './snapshot.ts';
 import * as tasks from './task-reads.ts';
 import { openView } from './view.ts';
@@ -126,6 +127,8 @@ function createReading({ read }: ReadConnection): Reading {
     listTasks: async (filter, page) => read((db) => tasks.listTasks(db, filter, page)),
     getInventory: async (master, id) => read((db) => inventories.readInventory(db, master, id)),
     listInventories: async (filter, page) => read((db) => inventories.listInventories(db, filter, page)),
+    getService: async (id) => read((db) => services.readService(db, id)),
+    listServices: async (page) => read((db) => services.listServices(db, page)),
     countKeyUse: async () => read((db) => keys.countKeyUse(db)),
     listSealed: async (kid, page) => read((db) => keys.listSealed(db, kid, page)),
     readClosedKids: async () => read((db) => keys.readClosedKids(db)),
