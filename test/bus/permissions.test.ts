@@ -11,8 +11,10 @@ import {
   ENDPOINTS,
   EVENTS_STREAM,
   eventSubject,
+  eventsDeadSubject,
   inboxPrefix,
   STREAMS,
+  serviceEventSubject,
   startCall,
 } from '@colonnade/contracts';
 import { jetstreamManager } from '@nats-io/jetstream';
@@ -48,6 +50,8 @@ const DANGEROUS = [
   'anything.else',
   '$JS.API.CONSUMER.NAMES.AUDIT',
   eventSubject('pillar.created'),
+  serviceEventSubject('shop', 'order.placed'),
+  eventsDeadSubject('shop'),
   ...(['file', 'webhook', 'ingest'] as const).map(auditDeadSubject),
   ...(['file', 'webhook'] as const).map(auditAnchorSubject),
   ...BUS_USERS.map(auditSubject),

@@ -6,6 +6,8 @@ import {
   AUDIT_SUBJECTS,
   auditFileConsumer,
   auditSubject,
+  EVENTS_DEAD_STREAM,
+  SERVICE_EVENTS_STREAM,
   STREAMS,
   startCall,
 } from '@colonnade/contracts';
@@ -48,6 +50,15 @@ describe('the streams', () => {
     await assert.rejects((await manager()).streams.purge(AUDIT_STREAM));
     const { state } = await (await manager()).streams.info(AUDIT_STREAM);
     assert.equal(state.messages, 1);
+  });
+
+  test('refused events make room for new ones, of each service by itself; events of services do not', async () => {
+    const raw = await manager();
+    const { config: dead } = await raw.streams.info(EVENTS_DEAD_STREAM);
+    assert.deepEqual([dead.discard, dead.max_msgs_per_subject, dead.deny_delete], ['old', 200, true]);
+    const { config: events } = await raw.streams.info(SERVICE_EVENTS_STREAM);
+    assert.deepEqual([events.discard, events.max_bytes], ['new', SIZES.maxEventsBytes / 4]);
+    assert.ok(events.duplicate_window >= 3_600_000_000_000);
   });
 
   test('what a stream held before it trimmed itself is kept for the consumers', async () => {

@@ -91,7 +91,7 @@ export async function startRealBus(options: RealBusOptions = {}): Promise<RealBu
 function configWithWitness(
   nkeys: Record<BusUser, UserNkey>,
   witnessPassword: string,
-  maxFileBytes = 64 * MIB,
+  maxFileBytes = 80 * MIB,
 ): string {
   const text = renderNatsConfig({
     host: '127.0.0.1',

@@ -1,10 +1,11 @@
 import {
   AUDIT_ANCHOR_STREAM,
-  AUDIT_DEAD_STREAM,
+  type AUDIT_DEAD_STREAM,
   type AuditAnchor,
   CONSUMERS,
   type DeadLetter,
   decode,
+  type EVENTS_DEAD_STREAM,
   STREAMS,
   zAuditAnchor,
   zDeadLetter,
@@ -51,10 +52,12 @@ export type ConsumerLag = {
   redelivered: number;
 };
 
+type DeadLetterStream = typeof AUDIT_DEAD_STREAM | typeof EVENTS_DEAD_STREAM;
+
 export type StoredDeadLetter = {
   letter: DeadLetter;
-  /** Who could not take it: `file`, `webhook` or `ingest`. */
-  backend: string;
+  /** Of the audit who could not take it: `file`, `webhook` or `ingest`; of events the service they came from. */
+  of: string;
   /** RFC 3339. */
   storedAt: string;
 };
@@ -68,8 +71,8 @@ export type Inspector = AsyncDisposable & {
   anchors(): Promise<AuditAnchor[]>;
   /** Asks an endpoint that the operator may ask. @throws ColonnadeError as `request` of a bus */
   ask: Bus['request'];
-  /** What a backend of the audit could never take, oldest first. */
-  deadLetters(): AsyncIterable<StoredDeadLetter>;
+  /** What a backend of the audit could never take, or what of services' events was refused; oldest first. */
+  deadLetters(stream: DeadLetterStream): AsyncIterable<StoredDeadLetter>;
 };
 
 /** Services answer within this; who is slower is not seen. */
@@ -87,7 +90,7 @@ export async function connectInspector(options: Omit<BusOptions, 'user'>): Promi
     consumers: () => listConsumers(connection),
     anchors: () => readAnchors(connection),
     ask: (endpoint, message, call) => request(connection, endpoint, message, call, createAnswerKeys()),
-    deadLetters: () => readDeadLetters(connection),
+    deadLetters: (stream) => readDeadLetters(connection, stream),
     [Symbol.asyncDispose]: () => connection.close(),
   };
 }
@@ -161,11 +164,14 @@ async function readAnchors(connection: NatsConnection): Promise<AuditAnchor[]> {
   return messages.map(({ data }) => decode(zAuditAnchor, data));
 }
 
-async function* readDeadLetters(connection: NatsConnection): AsyncGenerator<StoredDeadLetter> {
-  for await (const { data, subject, time } of readStream(connection, AUDIT_DEAD_STREAM)) {
+async function* readDeadLetters(
+  connection: NatsConnection,
+  stream: DeadLetterStream,
+): AsyncGenerator<StoredDeadLetter> {
+  for await (const { data, subject, time } of readStream(connection, stream)) {
     yield {
       letter: decode(zDeadLetter, data),
-      backend: subject.split('.').at(-1) ?? '',
+      of: subject.split('.').at(-1) ?? '',
       storedAt: time.toISOString(),
     };
   }

@@ -7,9 +7,13 @@ import {
   AUDIT_SUBJECTS,
   CONSUMERS,
   type ConsumerDefinition,
+  EVENTS_DEAD_STREAM,
+  EVENTS_DEAD_SUBJECTS,
   EVENTS_STREAM,
   EVENTS_SUBJECTS,
   LIMITS,
+  SERVICE_EVENTS_STREAM,
+  SERVICE_EVENTS_SUBJECTS,
   TASK_STATES_STREAM,
   TASK_STATES_SUBJECTS,
 } from '@colonnade/contracts';
@@ -33,6 +37,8 @@ export type StreamSizes = {
   maxAuditBytes: number;
   /** Dead letters of the audit backends; an eighth of maxAuditBytes unless given, and room for a few large ones. */
   maxAuditDeadBytes?: number;
+  /** Events of services outside; a quarter of maxEventsBytes unless given. */
+  maxServiceEventsBytes?: number;
   /** 1, or 3 in a NATS cluster. */
   replicas: number;
   /** Whether an audit webhook reads AUDIT too: what only one of the backends has is kept. */
@@ -43,6 +49,11 @@ const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 /** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
 const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 const ANCHORS_MAX_BYTES = 1024 * 1024;
+/** Of refused events the newest: of one service so many, so that it takes no other's place. */
+const EVENTS_DEAD_MAX_BYTES = 8 * 1024 * 1024;
+const EVENTS_DEAD_OF_ONE = 200;
+/** A service that was away for less than this may send again what it does not know to be stored. */
+const SERVICE_DUPLICATE_WINDOW_MS = 60 * 60 * 1000;
 /** Some 150 bytes for each task that lives, and for each that ended within the hour: 50,000 of them. */
 const TASK_STATES_MAX_BYTES = 8 * 1024 * 1024;
 
@@ -116,6 +127,21 @@ function streamsFor(sizes: StreamSizes): WantedStream[] {
       max_bytes: ANCHORS_MAX_BYTES,
       discard: DiscardPolicy.Old,
       deny_purge: true,
+      allow_direct: true,
+    },
+    {
+      name: SERVICE_EVENTS_STREAM,
+      subjects: [SERVICE_EVENTS_SUBJECTS],
+      max_bytes: sizes.maxServiceEventsBytes ?? Math.ceil(sizes.maxEventsBytes / 4),
+      max_age: nanos(EVENTS_KEEP_MS),
+      duplicate_window: nanos(SERVICE_DUPLICATE_WINDOW_MS),
+    },
+    {
+      name: EVENTS_DEAD_STREAM,
+      subjects: [EVENTS_DEAD_SUBJECTS],
+      max_bytes: EVENTS_DEAD_MAX_BYTES,
+      max_msgs_per_subject: EVENTS_DEAD_OF_ONE,
+      discard: DiscardPolicy.Old,
       allow_direct: true,
     },
     {

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { AUDIT_SUBJECTS, zAuditEvent, zAuditEventList } from './audit.ts';
-import { AUDIT_ANCHOR_SUBJECTS, AUDIT_DEAD_SUBJECTS, zAuditAnchor, zDeadLetter } from './audit-sink.ts';
+import { AUDIT_ANCHOR_SUBJECTS, AUDIT_DEAD_SUBJECTS, zAuditAnchor } from './audit-sink.ts';
+import { zDeadLetter } from './dead-letters.ts';
 import { EVENT_TYPES, eventSubject, zCloudEvent } from './events.ts';
 import { ENDPOINTS } from './permissions.ts';
+import { EVENTS_DEAD_SUBJECTS, SERVICE_EVENTS_SUBJECTS } from './service-events.ts';
 import { TLS_EVENT_TYPES, tlsEventSubject } from './tls.ts';
 
 type Json = Record<string, unknown>;
@@ -40,6 +42,10 @@ export function buildAsyncApi(): Json {
   operations.audit = { action: 'send', channel: { $ref: '#/channels/audit' } };
   channels['audit-dead'] = channel(AUDIT_DEAD_SUBJECTS, { letter: message(zDeadLetter) });
   operations['audit-dead'] = { action: 'send', channel: { $ref: '#/channels/audit-dead' } };
+  channels['events-external'] = channel(SERVICE_EVENTS_SUBJECTS, { event: message(zCloudEvent) });
+  operations['events-external'] = { action: 'send', channel: { $ref: '#/channels/events-external' } };
+  channels['events-dead'] = channel(EVENTS_DEAD_SUBJECTS, { letter: message(zDeadLetter) });
+  operations['events-dead'] = { action: 'send', channel: { $ref: '#/channels/events-dead' } };
   channels['audit-anchors'] = channel(AUDIT_ANCHOR_SUBJECTS, { anchor: message(zAuditAnchor) });
   operations['audit-anchors'] = { action: 'send', channel: { $ref: '#/channels/audit-anchors' } };
   return {

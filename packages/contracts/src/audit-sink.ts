@@ -25,27 +25,6 @@ export function auditAnchorSubject(backend: AuditBackend): string {
   return subjectOf('audit-anchors', backend);
 }
 
-/** Why a message is a dead letter. */
-export const DEAD_LETTER_REASONS = [
-  'not_json',
-  'not_an_event',
-  'too_large',
-  'refused_by_webhook',
-  'gap',
-] as const;
-export type DeadLetterReason = (typeof DEAD_LETTER_REASONS)[number];
-
-export const zDeadLetter = z.strictObject({
-  reason: z.enum(DEAD_LETTER_REASONS),
-  /** More for a person, such as `HTTP 422`; never the content. */
-  detail: z.string(),
-  /** Where it stood in AUDIT; 0 when it never got there. */
-  seq: int({ min: 0 }),
-  subject: z.string(),
-  payload_b64: z.string(),
-});
-export type DeadLetter = z.infer<typeof zDeadLetter>;
-
 /** The chain's head after the line of one stream sequence. */
 export const zAuditAnchor = z.strictObject({
   seq: int({ min: 0 }),

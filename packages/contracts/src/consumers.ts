@@ -1,6 +1,7 @@
 import { AUDIT_STREAM } from './audit.ts';
 import type { BusUser } from './endpoints.ts';
 import { EVENTS_STREAM } from './events.ts';
+import { SERVICE_EVENTS_STREAM } from './service-events.ts';
 
 /**
  * A durable pull consumer: made by the provisioner only, read by one user only. Deliveries are unlimited, so nothing is
@@ -53,11 +54,15 @@ export const hooksConsumer: ConsumerDefinition = {
   optional: false,
 };
 
+/** Events of services: beside those of the estate, so that many of them keep none of those waiting. */
+export const serviceHooksConsumer: ConsumerDefinition = { ...hooksConsumer, stream: SERVICE_EVENTS_STREAM };
+
 /** Every durable consumer there is; rights and provisioning are made from this list. */
 export const CONSUMERS: readonly ConsumerDefinition[] = [
   auditFileConsumer,
   auditWebhookConsumer,
   hooksConsumer,
+  serviceHooksConsumer,
 ];
 
 /** What the reader of a consumer may publish: ask for the next messages, look, acknowledge. */

@@ -22,6 +22,11 @@ test('a dead letter, as base64, and an event handed in fit one NATS message', ()
   assert.ok(LIMITS.auditIngestEventBytes + ENC_OVERHEAD <= LIMITS.natsPayloadBytes);
 });
 
+test("the data of a service's event fits the variable of a hook, and so does what is around it one message", () => {
+  assert.ok(LIMITS.serviceEventBytes <= LIMITS.hookParameterBytes);
+  assert.ok(LIMITS.serviceEventDeadBytes <= LIMITS.serviceEventBytes);
+});
+
 test('one sealed value fits a KMS batch, and a batch fits one NATS message', () => {
   assert.ok(sealed + ENC_OVERHEAD <= LIMITS.kmsBatchBytes);
   assert.ok(LIMITS.kmsBatchBytes + RECORD_OVERHEAD <= LIMITS.natsPayloadBytes);

@@ -90,6 +90,12 @@ export const LIMITS = {
   natsPayloadBytes: 4 * 1024 * 1024,
   /** Of a message that no audit backend takes, bytes kept in its dead letter. */
   auditDeadPayloadBytes: 2 * 1024 * 1024,
+  /** Canonical bytes of the data of one event of a service: a hook gets it in a variable. Of a refused one, bytes kept. */
+  serviceEventBytes: 64 * 1024,
+  serviceEventDeadBytes: 16 * 1024,
+  /** Types one service may publish; its enrolments at the same time. */
+  typesPerService: 64,
+  enrolmentsPerService: 16,
   /** One event handed in by a kube-apiserver, bytes; beyond that it loses its bodies. */
   auditIngestEventBytes: 4 * 1024 * 1024 - 16 * 1024,
   /** One request on the Redis bridge, bytes. */

@@ -21,6 +21,12 @@ import { hooksGenerate, hooksRun } from './hooks.ts';
 import * as kms from './kms.ts';
 import * as keys from './kms-keys.ts';
 import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
+import {
+  EVENTS_DEAD_STREAM,
+  EVENTS_DEAD_SUBJECTS,
+  SERVICE_EVENTS_STREAM,
+  SERVICE_EVENTS_SUBJECTS,
+} from './service-events.ts';
 import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
 import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
 import { WORKLOAD_ENDPOINTS } from './workload.ts';
@@ -100,6 +106,8 @@ export const STREAMS: readonly string[] = [
   AUDIT_DEAD_STREAM,
   AUDIT_ANCHOR_STREAM,
   TASK_STATES_STREAM,
+  SERVICE_EVENTS_STREAM,
+  EVENTS_DEAD_STREAM,
 ];
 
 /** Reads entries of a stream one by one or many at once, without a consumer, which could deliver to any subject. */
@@ -111,6 +119,8 @@ function readEntries(stream: string): string {
 const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   'pillar-api': [
     ...[EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+    // What services outside hand in, and what of it is refused.
+    ...[SERVICE_EVENTS_SUBJECTS, EVENTS_DEAD_SUBJECTS],
     // Which tasks live: it alone writes that, and reads it to take back what a process before it left.
     ...[TASK_STATES_SUBJECTS, readEntries(TASK_STATES_STREAM)],
   ],
@@ -136,8 +146,8 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     // How far each reader is behind; that gives no right to read.
     ...CONSUMERS.map(({ stream, durable }) => `$JS.API.CONSUMER.INFO.${stream}.${durable}`),
     `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
-    // What no backend could take has to be read by somebody: records, in which secrets are masked.
-    `$JS.API.DIRECT.GET.${AUDIT_DEAD_STREAM}`,
+    // What nobody could take has to be read by somebody: records, in which secrets are masked, and refused events.
+    ...[AUDIT_DEAD_STREAM, EVENTS_DEAD_STREAM].map(readEntries),
   ],
   provisioner: [
     ...STREAMS.flatMap((s) => [`$JS.API.STREAM.CREATE.${s}`, `$JS.API.STREAM.UPDATE.${s}`]),

@@ -1,8 +1,6 @@
 import { readEvent } from '@colonnade/audit-log';
-import type { StoredDeadLetter } from '@colonnade/bus';
-import { fromPlain } from '@colonnade/value';
+import { showDeadLetters } from '../../shared/dead-letters.ts';
 import { defineCommand } from '../../table/command.ts';
-import { escapeLine } from '../../terminal/escape.ts';
 
 export const auditDead = defineCommand({
   path: 'audit dead',
@@ -16,24 +14,13 @@ export const auditDead = defineCommand({
     ['audit dead', 'all of them'],
     ['audit dead --backend webhook --json', 'what the webhook has refused, with the records'],
   ],
-  async run(session, { options }) {
-    await using inspector = await session.inspector();
-    let found = 0;
-    for await (const one of inspector.deadLetters()) {
-      if (options.backend !== undefined && one.backend !== options.backend) continue;
-      found += 1;
-      const { letter, backend, storedAt } = one;
-      if (session.json) await session.out.json(fromPlain({ time: storedAt, backend, ...letter }));
-      else await session.out.line(escapeLine(lineOf(one)));
-    }
-    if (found === 0) session.out.note('there are no dead letters');
-  },
+  run: (session, { options }) =>
+    showDeadLetters(session, 'AUDIT_DEAD', {
+      of: 'backend',
+      only: options.backend,
+      endOf: ({ seq, payload_b64 }) => `seq ${seq}  ${auditIdIn(payload_b64)}`,
+    }),
 });
-
-function lineOf({ letter, backend, storedAt }: StoredDeadLetter): string {
-  const { reason, detail, seq, payload_b64 } = letter;
-  return [storedAt, backend, reason, detail || '-', `seq ${seq}`, auditIdIn(payload_b64)].join('  ');
-}
 
 /** Of what may be no JSON, or no event, or cut. */
 function auditIdIn(payload: string): string {
