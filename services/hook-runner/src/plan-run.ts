@@ -61,6 +61,17 @@ export function planRun(event: CloudEvent): PlannedRun | undefined {
   return own === undefined ? undefined : { id, event: own, subject, parameters: ownParameters(event) };
 }
 
+/** The hooks an event of a service outside asks for: whatever its type says, they are those of all such events. */
+export function planExternalRun(event: CloudEvent): PlannedRun {
+  const { COLONNADE_EVENT_CLOCK: _, ...parameters } = ownParameters(event);
+  return {
+    ...{ id: `event:${eventMsgId(event)}`, event: 'external-event' },
+    // Of two events about the same thing of a service the order is kept; of what it does not say, all of its own.
+    subject: `${event.source}/${event.subject}`,
+    parameters: { ...parameters, COLONNADE_EVENT_SOURCE: event.source },
+  };
+}
+
 /** Colonnade's own events, by the first word of their type. */
 const OWN_HOOKS: Readonly<Record<string, HookEventName>> = {
   pillar: 'pillar-changed',
@@ -115,7 +126,7 @@ function systemParameters({ facts }: MinionData): Record<string, string> {
   };
 }
 
-function ownParameters(event: CloudEvent): Record<string, string> {
+function ownParameters(event: CloudEvent) {
   return {
     COLONNADE_EVENT_ID: event.id,
     COLONNADE_EVENT_TYPE: event.type,

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route, route, type ServedService } from '@colonnade/bus';
-import { hooksGenerate, hooksRun, type Touched } from '@colonnade/contracts';
+import {
+  hooksConsumer,
+  hooksGenerate,
+  hooksRun,
+  serviceHooksConsumer,
+  type Touched,
+} from '@colonnade/contracts';
 import {
   createHealth,
   createMetrics,
@@ -15,11 +21,12 @@ import { createEvents, type Events } from './events.ts';
 import { startGenerations } from './generation/loop.ts';
 import { keepTidy } from './keep-tidy.ts';
 import { leadUntil } from './lead.ts';
+import { planExternalRun, planRun } from './plan-run.ts';
 import { prepareFolders } from './prepare-folders.ts';
 import { tellRefreshes } from './refresh-queue.ts';
 import { createRunner, type RunnerDeps } from './runner.ts';
 import type { RunStore } from './store/run-store.ts';
-import { takeEvents } from './take-events.ts';
+import { type EventSource, takeEvents } from './take-events.ts';
 import { viewRoutes } from './views/routes.ts';
 
 export type HookRunner = Running & { url: string };
@@ -101,7 +108,11 @@ async function runHooksOf(
   const ending = new AbortController();
   const telling = tellRefreshes(config, bus, events, AbortSignal.any([stop.taking, ending.signal]));
   try {
-    await takeEvents(bus, runner, config.concurrency, events, note, stop);
+    const take = (from: EventSource) => takeEvents(bus, from, runner, config.concurrency, events, stop);
+    await Promise.all([
+      take({ consumer: hooksConsumer, plan: planRun, note }),
+      take({ consumer: serviceHooksConsumer, plan: planExternalRun }),
+    ]);
   } finally {
     ending.abort();
     await telling;

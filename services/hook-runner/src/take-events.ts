@@ -1,9 +1,25 @@
 import type { Bus, Delivery, Verdict } from '@colonnade/bus';
-import { decode, hooksConsumer, LIMITS, type Touched, zCloudEvent } from '@colonnade/contracts';
+import {
+  type CloudEvent,
+  type ConsumerDefinition,
+  decode,
+  LIMITS,
+  type Touched,
+  zCloudEvent,
+} from '@colonnade/contracts';
 import type { Events } from './events.ts';
 import { touchedBy } from './generation/touch.ts';
-import { type PlannedRun, planRun } from './plan-run.ts';
+import type { PlannedRun } from './plan-run.ts';
 import type { Runner } from './runner.ts';
+
+/** A stream of events, and what its events are for. */
+export type EventSource = {
+  consumer: ConsumerDefinition;
+  /** As `planRun`. */
+  plan: (event: CloudEvent) => PlannedRun | undefined;
+  /** Whom an event touches is told here; absent: what stands there touches nobody. */
+  note?: (touched: Touched) => void;
+};
 
 type Task = { index: number; planned: PlannedRun };
 
@@ -17,14 +33,14 @@ const WAIT_MS = 5000;
  */
 export function takeEvents(
   bus: Pick<Bus, 'consume'>,
+  from: EventSource,
   runner: Runner,
   concurrency: number,
   events: Events,
-  note: (touched: Touched) => void,
   stop: { taking: AbortSignal; hooks: AbortSignal },
 ): Promise<void> {
   return bus.consume(
-    hooksConsumer,
+    from.consumer,
     {
       pull: () => ({
         maxMessages: 2 * concurrency,
@@ -34,8 +50,8 @@ export function takeEvents(
       }),
       confirm: false,
       handle: async (batch) => {
-        const verdicts = await handleBatch(batch, runner, concurrency, events, stop.hooks);
-        return batch.map((delivery, i) => noteTouched(delivery, verdicts[i] as Verdict, note));
+        const verdicts = await handleBatch(batch, from, runner, concurrency, events, stop.hooks);
+        return batch.map((delivery, i) => noteTouched(delivery, verdicts[i] as Verdict, from));
       },
       onFailure: events.failed,
     },
@@ -45,6 +61,7 @@ export function takeEvents(
 
 async function handleBatch(
   batch: readonly Delivery[],
+  from: EventSource,
   runner: Runner,
   concurrency: number,
   events: Events,
@@ -53,7 +70,7 @@ async function handleBatch(
   const verdicts = batch.map((): Verdict => DONE);
   const bySubject = new Map<string, Task[]>();
   for (const [index, delivery] of batch.entries()) {
-    const planned = plan(delivery, events, (verdict) => {
+    const planned = plan(delivery, from, events, (verdict) => {
       verdicts[index] = verdict;
     });
     if (planned === undefined) continue;
@@ -71,8 +88,8 @@ async function handleBatch(
 }
 
 /** Whom it touches is noted before it is acknowledged. Twice does no harm. */
-function noteTouched(delivery: Delivery, verdict: Verdict, note: (touched: Touched) => void): Verdict {
-  if (verdict.kind !== 'done') return verdict;
+function noteTouched(delivery: Delivery, verdict: Verdict, { note }: EventSource): Verdict {
+  if (verdict.kind !== 'done' || note === undefined) return verdict;
   try {
     for (const touched of touchedBy(decode(zCloudEvent, delivery.payload))) note(touched);
     return verdict;
@@ -84,11 +101,12 @@ function noteTouched(delivery: Delivery, verdict: Verdict, note: (touched: Touch
 /** An event that cannot be read can never be: it is left out, with an error in the log. */
 function plan(
   delivery: Delivery,
+  from: EventSource,
   events: Events,
   answer: (verdict: Verdict) => void,
 ): PlannedRun | undefined {
   try {
-    return planRun(decode(zCloudEvent, delivery.payload));
+    return from.plan(decode(zCloudEvent, delivery.payload));
   } catch (error) {
     answer({ kind: 'poison', bury: async () => events.unreadable(delivery.seq, error) });
     return undefined;

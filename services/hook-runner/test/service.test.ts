@@ -106,6 +106,21 @@ describe('a runner', () => {
     await outHas('colonnade.estate.imported.v1 /import {"scopes":["base"]}');
   });
 
+  test('gives hooks of services outside what those have published, whatever type it says it is of', async () => {
+    await prepared.hook(
+      'external-event',
+      '10',
+      'echo "$COLONNADE_EVENT_SOURCE $COLONNADE_EVENT_TYPE $COLONNADE_EVENT_ID $COLONNADE_EVENT_DATA" >> $OUT',
+    );
+    const source = 'urn:colonnade:service:shop';
+    const { id } = await prepared.publishOfService('shop', 'order.placed', { total: 42 });
+    await outHas(`${source} order.placed ${id} {"total":42}`);
+    const before = await prepared.out();
+    const forged = await prepared.publishOfService('shop', 'colonnade.pillar.updated.v1', {});
+    await outHas(`${source} colonnade.pillar.updated.v1 ${forged.id} {}`);
+    assert.equal((await prepared.out()).length, before.length + 1);
+  });
+
   test('events of one subject keep their order, and an error does not hold up what comes after', async () => {
     await prepared.hook('pillar-changed', '10', 'echo "order $COLONNADE_EVENT_CLOCK" >> $OUT; exit 9');
     const clocks: string[] = [];

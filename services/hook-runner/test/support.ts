@@ -2,6 +2,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   AUDIT_STREAM,
+  buildServiceEvent,
   type CloudEvent,
   cloudEventType,
   decodeAuditMessage,
@@ -9,6 +10,7 @@ import {
   encode,
   eventMsgId,
   eventSubject,
+  serviceEventSubject,
   startCall,
   zCloudEvent,
 } from '@colonnade/contracts';
@@ -82,6 +84,16 @@ export async function prepareRunner() {
       };
       const payload = encode(zCloudEvent, event);
       const message = { subject: eventSubject(type as EventType), msgId: eventMsgId(event), payload };
+      await api.publishDurable(message, startCall(5000));
+      return event;
+    },
+    /** As pillar-api does for a service outside. */
+    async publishOfService(service: string, type: string, data: object): Promise<CloudEvent> {
+      tick += 1;
+      const about = { id: `o-${tick}`, type, subject: `/orders/${tick}`, time: '2026-01-31T12:00:00.000Z' };
+      const event = buildServiceEvent({ service, enrolment: 'e' }, { ...about, data: fromPlain(data) });
+      const payload = encode(zCloudEvent, event);
+      const message = { subject: serviceEventSubject(service, type), msgId: eventMsgId(event), payload };
       await api.publishDurable(message, startCall(5000));
       return event;
     },

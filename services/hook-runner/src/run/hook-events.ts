@@ -58,13 +58,22 @@ const OWN = {
   COLONNADE_EVENT_TYPE: 'its type, such as `colonnade.pillar.updated.v1`',
   COLONNADE_EVENT_SUBJECT: 'what it is about, such as `/pillars/<pid>`',
   COLONNADE_EVENT_TIME: 'when it happened, ISO 8601 in UTC with milliseconds',
-  COLONNADE_EVENT_CLOCK: 'clock of the estate; empty for events of others',
+  COLONNADE_EVENT_CLOCK: 'clock of the estate; 0 for what is not of the estate',
   COLONNADE_EVENT_DATA: 'its data as JSON; never the value of a pillar',
 };
 
 function event(when: string, parameters: HookEvent['parameters'], more: Partial<HookEvent> = {}): HookEvent {
   return { when, parameters, timeouts: OTHER, veto: false, ...more };
 }
+
+const OUTSIDE = {
+  COLONNADE_EVENT_ID: 'id of the event, as its service gave it: the same each time it is delivered',
+  COLONNADE_EVENT_TYPE: 'its type, such as `order.placed`',
+  COLONNADE_EVENT_SOURCE: 'whose it is, such as `urn:colonnade:service:shop`',
+  COLONNADE_EVENT_SUBJECT: 'what it is about; empty when its service did not say',
+  COLONNADE_EVENT_TIME: 'when it happened, as its service says',
+  COLONNADE_EVENT_DATA: 'its data as JSON: whatever its service sent',
+};
 
 /** Every event that has hooks, under the name of its folder: those of seed 002 as Rudder names them, then our own. */
 export const HOOK_EVENTS = {
@@ -125,6 +134,7 @@ export const HOOK_EVENTS = {
   'pillar-changed': event('after a pillar was created, changed or deleted, or an import changed many', OWN),
   'key-changed': event('after a key of the keyring was made, became the active one or was retired', OWN),
   'tls-rotated': event('after TLS material was rotated, or its rotation failed', OWN),
+  'external-event': event('after a service outside published an event', OUTSIDE),
   'audit-alert': event('after the audit raised an alert', OWN),
 } satisfies Readonly<Record<string, HookEvent>>;
 
