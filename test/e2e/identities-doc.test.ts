@@ -30,7 +30,8 @@ test('the example of docs/identities.md does what its comments say', async () =>
   const [self = '', ...lines] = stdout.trim().split('\n');
   const jwks = 'http://127.0.0.1:8080/.well-known/jwks.json';
   // The key of masters' tokens, and two of identities.
-  assert.deepEqual(lines, ['correct horse', '401', '401', 'web-1', jwks, '3']);
+  const service = ['false', 'true', '422', '403', '403', '401'];
+  assert.deepEqual(lines, ['correct horse', '401', '401', 'web-1', ...service, jwks, '3']);
   const task = plain(await world.admin.send('GET', `/tasks/${self.replace(/^task:/u, '')}`));
   assert.equal(task.state, 'succeeded');
 });

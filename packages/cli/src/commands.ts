@@ -15,6 +15,7 @@ import { collectionRuleSet } from './commands/collection/rule-set.ts';
 import { collectionSet } from './commands/collection/set.ts';
 import { completion } from './commands/completion.ts';
 import { diff } from './commands/diff.ts';
+import { eventsDead } from './commands/events/dead.ts';
 import { explain } from './commands/explain.ts';
 import { exportCommand } from './commands/export.ts';
 import { generationGet } from './commands/generation/get.ts';
@@ -80,6 +81,13 @@ import { revocationCreate } from './commands/revocation/create.ts';
 import { revocationDelete } from './commands/revocation/delete.ts';
 import { revocationList } from './commands/revocation/list.ts';
 import { scopeRestore } from './commands/scope/restore.ts';
+import { serviceCreate } from './commands/service/create.ts';
+import { serviceDelete } from './commands/service/delete.ts';
+import { serviceEnrol } from './commands/service/enrol.ts';
+import { serviceGet } from './commands/service/get.ts';
+import { serviceList } from './commands/service/list.ts';
+import { serviceSet } from './commands/service/set.ts';
+import { serviceUnenrol } from './commands/service/unenrol.ts';
 import { status } from './commands/status.ts';
 import { storeCopy } from './commands/store/copy.ts';
 import { taskCreate } from './commands/task/create.ts';
@@ -121,6 +129,7 @@ export const COMMANDS: readonly Command[] = [
   collectionSet,
   completion,
   diff,
+  eventsDead,
   explain,
   exportCommand,
   generationGet,
@@ -186,6 +195,13 @@ export const COMMANDS: readonly Command[] = [
   revocationDelete,
   revocationList,
   scopeRestore,
+  serviceCreate,
+  serviceDelete,
+  serviceEnrol,
+  serviceGet,
+  serviceList,
+  serviceSet,
+  serviceUnenrol,
   status,
   storeCopy,
   taskCreate,

@@ -15,6 +15,7 @@ describe('commands on the estate', () => {
     const stack = owned.use(await stackForTests({ env: { ...issuer, KMS_KEY_PREPUBLISH_S: '0' } }));
     cli = owned.use(await bundledCli(environmentOf(stack)));
     await privateFile(cli.dir, 'inventory.yaml', '{os: {name: Debian}}\n');
+    await privateFile(cli.dir, 'order.yaml', '{type: object, required: [total]}\n');
     await privateFile(cli.dir, 'rule.yaml', '{field: os.name, op: eq, value: Debian}\n');
   });
   after(() => owned.disposeAsync());

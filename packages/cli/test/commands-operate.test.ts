@@ -1,7 +1,9 @@
+import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe } from 'node:test';
 import { connectBus } from '@colonnade/bus';
 import { auditDeadSubject, auditSubject, encode, startCall, zDeadLetter } from '@colonnade/contracts';
+import { fromPlain, toPlain } from '@colonnade/value';
 import { MongoClient } from 'mongodb';
 import { startWebhook, writeKubeconfig } from '../../../test/support/fake-webhook.ts';
 import { mongoForTests, skipWithoutMongo } from '../../../test/support/mongo.ts';
@@ -63,6 +65,21 @@ async function writeDeadLetter({ stack }: TestStack): Promise<void> {
   await sink.publishDurable(message, startCall(5000));
 }
 
+/** A service outside publishes what its schema refuses. */
+async function publishBadEvent({ api }: TestStack): Promise<void> {
+  const call = async (method: string, url: string, body: unknown, token?: string) =>
+    toPlain(
+      (await api.send(method, url, fromPlain(body), token ? { authorization: `Bearer ${token}` } : {}))
+        .value ?? null,
+    ) as { token: string; status: number };
+  const schema = { properties: { total: { type: 'integer' } } };
+  await call('POST', '/services', { id: 'shop', types: [{ type: 'order.placed', schema }] });
+  const { token: once } = await call('POST', '/services/shop/enrolments', {});
+  const { token } = await call('POST', '/identity/enrol', {}, once);
+  const event = { id: '1', type: 'order.placed', data: { total: 'much' } };
+  assert.equal((await call('POST', '/events', event, token)).status, 422);
+}
+
 describe('commands beside the estate', () => {
   const owned = new AsyncDisposableStack();
   const kept: Record<string, string> = {};
@@ -78,6 +95,7 @@ describe('commands beside the estate', () => {
     kept.store = stack.stack.storePath;
     await saltBox(cli, owned, kept);
     await writeDeadLetter(stack);
+    await publishBadEvent(stack);
     await waitFor('the record of the write', async () => {
       const { stdout } = await cli.pipe(['audit', 'find', '--verb', 'create', '--resource', 'pillars']);
       return stdout.includes('ResponseComplete');

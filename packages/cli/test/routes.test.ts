@@ -45,6 +45,13 @@ const COMMAND_OF: Readonly<Record<string, string>> = {
   'POST /masters/{id}/tokens': 'master token create',
   'DELETE /masters/{id}/tokens/{jti}': 'master token delete',
   'POST /masters/{id}/enrolments': 'master enrol',
+  'POST /services': 'service create',
+  'GET /services': 'service list',
+  'GET /services/{id}': 'service get',
+  'PUT /services/{id}': 'service set',
+  'DELETE /services/{id}': 'service delete',
+  'POST /services/{id}/enrolments': 'service enrol',
+  'DELETE /services/{id}/enrolments/{sid}': 'service unenrol',
   'POST /tasks/templates': 'template create',
   'GET /tasks/templates': 'template list',
   'GET /tasks/templates/{tpl_id}': 'template get',
@@ -95,13 +102,14 @@ const COMMAND_OF: Readonly<Record<string, string>> = {
   'POST /hooks/{event}/run': 'hooks run',
 };
 
-const WORKLOAD = 'asked by what runs, with the identity of a task or of a master: never by a person';
+const WORKLOAD = 'asked by what runs, with the identity of a task, a master or a service: never by a person';
 
 /** Routes that no command asks, and why. */
 const WITHOUT: Readonly<Record<string, string>> = {
+  'POST /events': WORKLOAD,
   'GET /identity': WORKLOAD,
   'POST /identity/renew': WORKLOAD,
-  'POST /identity/enrol': 'asked by a host of a master, with the token of "master enrol"',
+  'POST /identity/enrol': 'asked by a host, with the token of "master enrol" or "service enrol"',
   'GET /identity/pillars': WORKLOAD,
   'GET /identity/minions': WORKLOAD,
   'GET /identity/minions/{id}/pillars': WORKLOAD,

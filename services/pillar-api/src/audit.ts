@@ -5,6 +5,7 @@ import {
   type AuditRecorder,
   type AuditWatch,
   auditPlugin,
+  eventRefOfBody,
   explainRefOfBody,
   pillarRef,
   pillarRefOfBody,
@@ -72,11 +73,17 @@ async function locatePillar(
 ): Promise<ObjectRef | undefined> {
   const body = (request.body as ParsedBody | undefined)?.tree;
   if (ref?.subresource === 'explain' && ref.name === undefined) return explainRefOfBody(body);
+  if (ref?.resource === 'events') return eventRefOfBody(body, serviceOf(request));
   if (ref?.resource !== 'pillars') return undefined;
   if (ref.uid === undefined) return pillarRefOfBody(body, ref.subresource);
   // A store that is away is told to the client by the handler, which asks it too.
   const pillar = await store.getPillar(ref.uid).catch(() => undefined);
   return pillar === undefined ? undefined : pillarRef(pillar, ref.subresource);
+}
+
+function serviceOf({ principal }: FastifyRequest): string | undefined {
+  const identity = principal?.workload?.kind === 'identity' ? principal.workload.identity : undefined;
+  return identity?.workload.kind === 'service' ? identity.workload.service : undefined;
 }
 
 function describeOutcome(request: FastifyRequest, reply: FastifyReply) {

@@ -115,6 +115,10 @@ export const settings = {
     default: '5000',
     help: 'Of them at once, after a pause',
   }),
+  eventsPerMinute: setting('EVENTS_PER_MINUTE', zPositive, {
+    default: '600',
+    help: 'Events one service may publish in a minute, in each process, also all at once; more are 429',
+  }),
   denialsPerMinute: setting('DENIALS_PER_MINUTE', zCount, {
     default: '60',
     help: 'Denied requests of one address or user that get a record in a minute; more are 429',

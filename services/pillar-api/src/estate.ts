@@ -40,6 +40,21 @@ export function createEstate(store: EstateStore, wakeRelay: () => void): Estate 
   };
 }
 
+/** Tries of a change that somebody else's change of the same record got in the way of. */
+const TRIES = 5;
+
+/** Makes a change that reads the record itself, again when it was changed in between. @throws whatever it throws otherwise */
+export async function whileRaced(change: () => Promise<void>): Promise<void> {
+  for (let tried = 1; ; tried += 1) {
+    try {
+      return await change();
+    } catch (thrown) {
+      const raced = thrown instanceof ColonnadeError && thrown.code === 'precondition_failed';
+      if (!raced || tried === TRIES) throw thrown;
+    }
+  }
+}
+
 /**
  * `parentId` → `parent_id`. A record that is missing *under a field* is named in the body, not in the path: that is
  * refused content, not "no such page".

@@ -1,3 +1,4 @@
+import type { DeadLetterReason } from '@colonnade/contracts';
 import type { RewrapProgress } from '@colonnade/estate-store';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 
@@ -13,6 +14,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const trimmed = metrics.counter('api_history_trimmed_total', 'Old versions removed', []);
   const rewraps = metrics.counter('api_rewrap_values_total', 'Stored values rewrapped', ['outcome']);
   const rewrapLeft = metrics.gauge('api_rewrap_left', 'Values under older keys, when last counted', []);
+  const ofServices = metrics.counter('api_service_events_total', 'Events of services', ['outcome']);
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
@@ -42,6 +44,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     },
     suppressedUnrecorded(e: { total: number; error: unknown }): void {
       logger.error({ total: e.total, err: e.error }, 'no audit record of the denials beyond the limit');
+    },
+    serviceEvent(outcome: 'stored' | 'duplicate' | DeadLetterReason): void {
+      ofServices.inc({ outcome });
     },
     changesFailed(error: unknown): void {
       logger.warn({ err: error }, 'the store did not say what changed');

@@ -1,4 +1,4 @@
-import { type Call, restartCall, type zMasterToken } from '@colonnade/contracts';
+import { type Call, ColonnadeError, restartCall, type zMasterToken } from '@colonnade/contracts';
 import type { z } from 'zod';
 import type { Principal } from './auth/authenticate.ts';
 import type { Kms } from './kms.ts';
@@ -40,4 +40,16 @@ export async function revokeQuietly<T>(
     await revokeToken(kms, principal, jti, restartCall(CLEANUP_BUDGET_MS, call)).catch(() => {});
     throw thrown;
   }
+}
+
+/**
+ * Of a deletion whose first step, at the KMS, is done: a change that came in between. What was revoked cannot be taken
+ * back into use.
+ */
+export function asHalfDeleted(thrown: unknown, what: string, how: string): unknown {
+  if (!(thrown instanceof ColonnadeError)) return thrown;
+  if (thrown.code !== 'conflict' && thrown.code !== 'precondition_failed') return thrown;
+  return new ColonnadeError('conflict', `${what}: ${thrown.message}. Read it again; ${how}`, {
+    cause: thrown,
+  });
 }

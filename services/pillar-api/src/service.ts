@@ -92,7 +92,17 @@ export async function createPillarApi(
   const idempotency = createIdempotency(store, kms);
   const { requestBudgetMs } = config;
   const shared = { estate, kms, bus, oidc, changes, rates: config, idempotency, retention, rewrap };
-  const routes = allRoutes({ ...shared, schemas, lifecycle, identities, requestBudgetMs });
+  const { eventsPerMinute: perMinute } = config;
+  const eventRates = createRates({ perMinute, burst: perMinute });
+  const routes = allRoutes({
+    ...shared,
+    eventRates,
+    events,
+    schemas,
+    lifecycle,
+    identities,
+    requestBudgetMs,
+  });
   const app = createApp({
     authenticator: { store, oidc, workloads: createWorkloads(store, keys), noteUse: createTokenUse(store) },
     rates: createRates({ perMinute: config.requestsPerMinute, burst: config.requestsBurst }),

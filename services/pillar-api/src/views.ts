@@ -11,6 +11,7 @@ import {
   type zMinionView,
   type zRevocationView,
   type zRewrapView,
+  type zServiceView,
   type zTaskView,
   type zTemplateView,
   type zTokenView,
@@ -21,6 +22,7 @@ import type {
   MasterRecord,
   MinionRecord,
   PillarRecord,
+  ServiceRecord,
   TaskRecord,
   TemplateRecord,
 } from '@colonnade/estate-store';
@@ -31,6 +33,7 @@ import type { z } from 'zod';
 import { kindOf } from './auth/revocations.ts';
 import { etagOf } from './http/etag.ts';
 import type { RewrapStatus } from './rewrap/worker.ts';
+import { typesOf } from './service-events/own-types.ts';
 
 /** What a record looks like in an answer. The one place where a secret's value becomes the mask. */
 
@@ -71,6 +74,12 @@ export function viewCollection(
     clock: tick,
     etag: etagOf(id, incarnation, tick),
   };
+}
+
+export function viewService(service: ServiceRecord, incarnation: string): z.output<typeof zServiceView> {
+  const { id, enrolmentIds, tick } = service;
+  const types = [...typesOf(service)];
+  return { id, types, enrolment_ids: [...enrolmentIds], clock: tick, etag: etagOf(id, incarnation, tick) };
 }
 
 export function viewMaster(master: MasterRecord, incarnation: string): z.output<typeof zMasterView> {

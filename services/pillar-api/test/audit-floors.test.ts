@@ -91,6 +91,9 @@ describe('with a policy that wants nothing on record', () => {
       ['PUT', '/collections/c/rule'],
       ['DELETE', '/collections/c/rule'],
       ['POST', '/inventories'],
+      ['POST', '/services'],
+      ['PUT', '/services/s'],
+      ['DELETE', '/services/s'],
     ] as const) {
       await onRecord(method, url, method === 'DELETE' ? undefined : {});
     }

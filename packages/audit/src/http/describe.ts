@@ -17,6 +17,8 @@ const RESOURCES: ReadonlySet<string> = new Set([
   'pillars',
   'collections',
   'masters',
+  'services',
+  'events',
   'inventories',
   'tokens',
   'revocations',
@@ -108,6 +110,12 @@ function explainRef(fields: Readonly<Record<string, unknown>>): ObjectRef {
 /** The minion a body of `POST /explain/preview` is about; the body is as it came, unchecked. */
 export function explainRefOfBody(body: unknown): ObjectRef {
   return explainRef(fieldsOf(body));
+}
+
+/** The event a body of `POST /events` is, in the namespace of its service; the body is as it came, unchecked. */
+export function eventRefOfBody(body: unknown, service: string | undefined): ObjectRef {
+  const { type, id } = fieldsOf(body);
+  return { resource: 'events', namespace: service, name: textOf(type), uid: textOf(id) };
 }
 
 function fieldsOf(body: unknown): Readonly<Record<string, unknown>> {

@@ -1,6 +1,7 @@
 export {
   type Described,
   describeRequest,
+  eventRefOfBody,
   explainRefOfBody,
   pillarRefOfBody,
   type RouteFacts,

@@ -22,6 +22,8 @@ export const GROUPS: Readonly<Record<string, string>> = {
   inventory: 'what minions tell of themselves, and who is pending',
   master: 'logical Salt masters',
   'master token': 'tokens of a master',
+  service: 'programs outside that publish events',
+  events: 'what they published',
   token: 'API tokens of people and programs',
   template: 'task templates',
   task: 'tasks and their state',

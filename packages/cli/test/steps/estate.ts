@@ -66,6 +66,35 @@ export const ESTATE_STEPS: readonly Step[] = [
     shows: /jti/,
   },
   {
+    command: 'service create',
+    args: (m) => [
+      ...[m.own('shop'), '--type', `order.placed=${path.join(m.dir, '..', 'order.yaml')}`],
+      ...['--type', 'order.paid'],
+    ],
+    shows: /types +.*order\.placed/,
+  },
+  {
+    command: 'service list',
+    args: () => [],
+    shows: /TYPES[\s\S]*-shop +order\.placed, order\.paid/,
+    reads: true,
+  },
+  {
+    command: 'service enrol',
+    args: (m) => [m.own('shop'), '--expires-in', '600'],
+    shows: /token +cole_\S{40}/,
+    keep: { enrolment: 'id' },
+  },
+  { command: 'service get', args: (m) => [m.own('shop')], shows: /enrolment_ids +\S{36}/, reads: true },
+  {
+    command: 'service unenrol',
+    args: (m) => [m.own('shop'), m.kept.enrolment ?? '', ...yesIn(m)],
+    types: YES,
+    shows: /id +\S{36}/,
+  },
+  { command: 'service set', args: (m) => [m.own('shop'), '--clear-types'], shows: /types +-/ },
+  { command: 'service delete', args: (m) => [m.own('shop'), ...yesIn(m)], types: YES, shows: /id +\S+-shop/ },
+  {
     command: 'inventory send',
     args: (m) => [m.own('salt'), 'web-2', '--file', path.join(m.dir, '..', 'inventory.yaml')],
     shows: /minion_id +web-2[\s\S]*state +pending/,

@@ -59,7 +59,7 @@ export const OPERATE_STEPS: readonly Step[] = [
   },
   {
     command: 'audit tail',
-    args: () => ['--lines', '3', '--once', '--verb', 'create'],
+    args: () => ['--lines', '3', '--once', '--verb', 'create', '--user', 'bootstrap-admin'],
     shows: /bootstrap-admin {2}create/,
     reads: true,
     json: 'lines',
@@ -74,6 +74,13 @@ export const OPERATE_STEPS: readonly Step[] = [
     command: 'audit dead',
     args: () => [],
     shows: /webhook {2}refused_by_webhook {2}HTTP 422 {2}seq 7 {2}poison-1/,
+    reads: true,
+    json: 'lines',
+  },
+  {
+    command: 'events dead',
+    args: () => ['--service', 'shop'],
+    shows: /shop {2}schema_refused {2}data\.total: must be integer {2}[\w-]{36}/,
     reads: true,
     json: 'lines',
   },

@@ -15,5 +15,6 @@ export * from './pillars.ts';
 export * from './revocations.ts';
 export * from './search.ts';
 export * from './secret-fields.ts';
+export * from './services.ts';
 export * from './tasks.ts';
 export * from './tokens.ts';

@@ -11,6 +11,8 @@ export const zLimits = z.strictObject({
     requests_burst: int(),
     /** Requests that are denied, of one user or one address. */
     denials_per_minute: int(),
+    /** Events of one service. */
+    events_per_minute: int(),
     /** Open streams of changes, in this process. */
     change_streams: int(),
   }),

@@ -14,6 +14,7 @@ export const PERMISSIONS = [
   'collection:assign-owner',
   'minion:write',
   'master:write',
+  'service:write',
   'token:write',
   'key:write',
   'hook:run',
@@ -24,6 +25,7 @@ export const WORKLOAD_PERMISSIONS = [
   'identity:pillars',
   'identity:minions',
   'identity:enrol',
+  'event:publish',
 ] as const;
 
 export type Permission = (typeof PERMISSIONS)[number] | (typeof WORKLOAD_PERMISSIONS)[number];

@@ -8,7 +8,7 @@ import {
 } from '@colonnade/identity';
 import type { Permission } from './permissions.ts';
 
-type StateStore = Pick<EstateStore, 'getTask' | 'getMaster' | 'getMinion'>;
+type StateStore = Pick<EstateStore, 'getTask' | 'getMaster' | 'getMinion' | 'getService'>;
 
 /** Who comes with an identity of a workload, or with a one-time token for the first one. */
 export type WorkloadCredential =
@@ -25,7 +25,7 @@ export const RIGHTS_OF: Readonly<Record<Workload['kind'] | 'enrolment', readonly
   task: ['identity:self', 'identity:pillars'],
   minion: ['identity:self', 'identity:pillars'],
   master: ['identity:self', 'identity:minions'],
-  service: ['identity:self'],
+  service: ['identity:self', 'event:publish'],
   enrolment: ['identity:enrol'],
 };
 
@@ -74,8 +74,9 @@ async function isAlive(
     case 'master':
       return isEnrolled(store, workload.master, sid);
     case 'service':
-      // crypto-kms says whether its enrolment was taken back; there is nothing of it in the estate.
-      return sid !== undefined;
+      return (
+        sid !== undefined && (await store.getService(workload.service))?.enrolmentIds.includes(sid) === true
+      );
   }
 }
 

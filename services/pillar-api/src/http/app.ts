@@ -42,6 +42,7 @@ declare module 'fastify' {
     scope?: Scope;
     /** Media types of a body that is read as it arrives. */
     accepts?: readonly string[] | undefined;
+    rates?: Rates | undefined;
   }
 }
 
@@ -107,7 +108,8 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.addHook('onRequest', (request) => identify(options, request));
   // Before the record begins: what is over the rate leaves none, or it could fill the stream that records go to.
   app.addHook('onRequest', async (request, reply) => {
-    if (request.principal !== undefined) limitRate(options.rates, request.principal.rateKey, reply);
+    const rates = request.routeOptions.config.rates ?? options.rates;
+    if (request.principal !== undefined) limitRate(rates, request.principal.rateKey, reply);
   });
   options.audit.register(app);
   app.addHook('onRequest', async (request) => {
@@ -183,11 +185,11 @@ function authorise(request: FastifyRequest): void {
 }
 
 function registerRoute(app: FastifyInstance, route: Route): void {
-  const { method, url, permission, scope, audit, accepts } = route;
+  const { method, url, permission, scope, audit, accepts, rates } = route;
   app.route({
     method,
     url,
-    config: { permission, scope, audit, accepts },
+    config: { permission, scope, audit, accepts, rates },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
       const { audit, principal } = request;

@@ -7,6 +7,7 @@ import type { Principal } from '../auth/authenticate.ts';
 import type { Permission } from '../auth/permissions.ts';
 import { decodeInput, type ParsedBody } from './body.ts';
 import { type Conditions, readConditions } from './etag.ts';
+import type { Rates } from './rates.ts';
 
 /** What a handler gets: everything already decoded and checked against the route's schemas. */
 export type Input<P, Q, B> = {
@@ -58,6 +59,8 @@ export type Route = Pick<
   'method' | 'url' | 'permission' | 'scope'
 > & {
   audit: RouteAudit;
+  /** Counted in these instead of those of all requests. */
+  rates?: Rates;
   /** Media types of a body that the route reads as it arrives; see `defineStreamedRoute`. */
   accepts?: readonly string[] | undefined;
   /** For the OpenAPI document. */

@@ -3,6 +3,7 @@ import { COLLECTIONS } from './examples-collections.ts';
 import { EXPLAIN } from './examples-explain.ts';
 import { HOOKS } from './examples-hooks.ts';
 import { KEYS } from './examples-keys.ts';
+import { SERVICES } from './examples-services.ts';
 import { TASKS } from './examples-tasks.ts';
 import { HISTORY } from './history-examples.ts';
 
@@ -280,4 +281,4 @@ const ACCESS: readonly Example[] = [
 ];
 
 /** In the order in which the test runs them. */
-export const EXAMPLES: readonly Example[] = [...ESTATE, ...HISTORY, ...ACCESS];
+export const EXAMPLES: readonly Example[] = [...ESTATE, ...HISTORY, ...ACCESS, ...SERVICES];

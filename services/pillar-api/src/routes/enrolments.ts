@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { enrolmentResource, zEnrolment, zEnrolmentCreate } from '@colonnade/contracts';
+import {
+  type Call,
+  enrolmentResource,
+  type Workload,
+  zEnrolment,
+  zEnrolmentCreate,
+} from '@colonnade/contracts';
+import type { z } from 'zod';
+import type { Principal } from '../auth/authenticate.ts';
 import type { Estate } from '../estate.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
@@ -24,15 +32,26 @@ export function enrolmentRoute(estate: Estate, kms: Kms): Route {
     response: zEnrolment,
     async handle({ principal, params, body, call }) {
       const master = await findRoomyMaster(estate, params.id);
-      const sid = randomUUID();
       const workload = { kind: 'master', master } as const;
-      const grant = await principal.grant('enrolment.make', enrolmentResource(workload, sid));
-      const lifetime_s = body?.expires_in_s ?? DEFAULT_LIFETIME_S;
-      const made = await kms.makeEnrolment({ grant, workload, sid, lifetime_s }, call);
+      const view = await makeEnrolment(kms, principal, workload, body?.expires_in_s, call);
       // A token whose id is not listed is good for nothing, so this write may fail without a trace.
-      await addMasterToken(estate, principal, master, sid);
-      const view = { id: sid, token: made.token, expires_at: viewTime(made.expires_at_ms) };
-      return { status: 201, body: view, location: `/masters/${master}/tokens/${sid}` };
+      await addMasterToken(estate, principal, master, view.id);
+      return { status: 201, body: view, location: `/masters/${master}/tokens/${view.id}` };
     },
   });
+}
+
+/** Has crypto-kms make a one-time token, with the admin's grant. It counts when its id is listed with the workload. */
+export async function makeEnrolment(
+  kms: Kms,
+  principal: Principal,
+  workload: Workload,
+  expiresInS: number | undefined,
+  call: Call,
+): Promise<z.output<typeof zEnrolment>> {
+  const sid = randomUUID();
+  const grant = await principal.grant('enrolment.make', enrolmentResource(workload, sid));
+  const lifetime_s = expiresInS ?? DEFAULT_LIFETIME_S;
+  const { token, expires_at_ms } = await kms.makeEnrolment({ grant, workload, sid, lifetime_s }, call);
+  return { id: sid, token, expires_at: viewTime(expires_at_ms) };
 }

@@ -2,6 +2,7 @@ import type { Bus } from '@colonnade/bus';
 import type { Oidc } from '../auth/oidc.ts';
 import type { Changes } from '../changes/changes.ts';
 import type { Estate } from '../estate.ts';
+import type { Rates } from '../http/rates.ts';
 import type { Route } from '../http/route.ts';
 import type { Idempotency } from '../idempotency.ts';
 import type { TaskIdentities } from '../identity/task-identities.ts';
@@ -13,6 +14,7 @@ import { changesRoute } from './changes.ts';
 import { collectionRuleRoutes } from './collection-rules.ts';
 import { collectionRoutes } from './collections.ts';
 import { enrolmentRoute } from './enrolments.ts';
+import { type PublishDeps, publishRoute } from './events.ts';
 import { explainRoutes } from './explain.ts';
 import { exportRoute } from './export.ts';
 import { forTargetRoute } from './for-target.ts';
@@ -44,6 +46,8 @@ import { revocationRoutes } from './revocations.ts';
 import { scopeRestoreRoute } from './scope-restore.ts';
 import { searchRoute } from './search.ts';
 import { secrecyRoutes } from './secrecy.ts';
+import { serviceEnrolmentRoutes } from './service-enrolments.ts';
+import { serviceRoutes } from './services.ts';
 import { taskTokenRoute } from './task-token.ts';
 import { taskRoutes } from './tasks.ts';
 import { templateDefaultsRoutes } from './template-defaults.ts';
@@ -55,7 +59,9 @@ import { whoamiRoute } from './whoami.ts';
 export function allRoutes(parts: {
   estate: Estate;
   kms: Kms;
-  bus: Pick<Bus, 'request'>;
+  bus: Pick<Bus, 'request'> & PublishDeps['bus'];
+  eventRates: Rates;
+  events: PublishDeps['events'];
   idempotency: Idempotency;
   retention: HistoryRetention;
   rewrap: Rewrap;
@@ -69,7 +75,7 @@ export function allRoutes(parts: {
   identities: TaskIdentities;
 }): readonly Route[] {
   const { estate, kms, bus, idempotency, retention, rewrap, oidc, rates, changes } = parts;
-  const { requestBudgetMs, schemas, lifecycle, identities } = parts;
+  const { requestBudgetMs, schemas, lifecycle, identities, eventRates, events } = parts;
   return [
     ...pillarRoutes(estate, kms, idempotency),
     ...secrecyRoutes(estate, kms),
@@ -94,6 +100,9 @@ export function allRoutes(parts: {
     ...masterRoutes(estate, kms),
     ...masterTokenRoutes(estate, kms),
     enrolmentRoute(estate, kms),
+    ...serviceRoutes(estate, kms, schemas),
+    ...serviceEnrolmentRoutes(estate, kms),
+    publishRoute({ estate, bus, schemas, eventRates, events }),
     ...identityRoutes(estate, kms),
     ...templateRoutes(estate, schemas, idempotency),
     ...templateDefaultsRoutes(estate, kms, schemas),

@@ -3,7 +3,10 @@ import type { PillarApiConfig } from '../config.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 
 /** What of the rates is a setting. */
-export type RateSettings = Pick<PillarApiConfig, 'requestsPerMinute' | 'requestsBurst' | 'denialsPerMinute'>;
+export type RateSettings = Pick<
+  PillarApiConfig,
+  'requestsPerMinute' | 'requestsBurst' | 'denialsPerMinute' | 'eventsPerMinute'
+>;
 
 /** `GET /limits` */
 export function limitsRoute(rates: RateSettings): Route {
@@ -21,6 +24,7 @@ export function limitsRoute(rates: RateSettings): Route {
           requests_per_minute: rates.requestsPerMinute,
           requests_burst: rates.requestsBurst,
           denials_per_minute: rates.denialsPerMinute,
+          events_per_minute: rates.eventsPerMinute,
           change_streams: LIMITS.changeStreams,
         },
       };

@@ -8,15 +8,12 @@ import {
 } from '@colonnade/contracts';
 import type { MasterRecord } from '@colonnade/estate-store';
 import type { Principal } from '../auth/authenticate.ts';
-import type { Estate } from '../estate.ts';
+import { type Estate, whileRaced } from '../estate.ts';
 import { masterEvent } from '../estate-events.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
 import { issueToken, revokeQuietly, revokeToken } from '../master-tokens.ts';
 import { findMaster } from './masters.ts';
-
-/** Tries of a change that somebody else's change of the same master got in the way of. */
-const TRIES = 5;
 
 /** Further tokens of a master, for changing one without a gap, and taking one back. */
 export function masterTokenRoutes(estate: Estate, kms: Kms): readonly Route[] {
@@ -101,22 +98,16 @@ async function changeTokens(
   id: string,
   change: (latest: MasterRecord) => readonly string[],
 ): Promise<void> {
-  for (let tried = 1; ; tried += 1) {
+  await whileRaced(async () => {
     const { master } = await findMaster(estate, id);
     const { tick: expect, ...before } = master;
     const record = { ...before, tokenIds: change(master) };
-    try {
-      await estate.write({
-        by: principal.sub,
-        mutations: [{ kind: 'master.put', expect, record }],
-        events: [masterEvent('master.updated', record)],
-      });
-      return;
-    } catch (thrown) {
-      const raced = thrown instanceof ColonnadeError && thrown.code === 'precondition_failed';
-      if (!raced || tried === TRIES) throw thrown;
-    }
-  }
+    await estate.write({
+      by: principal.sub,
+      mutations: [{ kind: 'master.put', expect, record }],
+      events: [masterEvent('master.updated', record)],
+    });
+  });
 }
 
 function checkRoom(master: MasterRecord): void {

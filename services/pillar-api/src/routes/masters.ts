@@ -18,7 +18,7 @@ import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
-import { issueToken, revokeQuietly, revokeToken } from '../master-tokens.ts';
+import { asHalfDeleted, issueToken, revokeQuietly, revokeToken } from '../master-tokens.ts';
 import { viewMaster } from '../views.ts';
 
 /** Logical masters: a failover group shares one. Their tokens are made and revoked by crypto-kms. */
@@ -164,20 +164,12 @@ function deleteRoute(estate: Estate, kms: Kms): Route {
           events: [masterEvent('master.deleted', master)],
         })
         .catch((thrown) => {
-          throw asHalfDeleted(thrown);
+          const how = 'delete its minions and then it, or make it a token with POST /masters/{id}/tokens';
+          throw asHalfDeleted(thrown, 'its tokens are revoked, but the master is still there', how);
         });
       return { status: 204 };
     },
   });
-}
-
-/** A minion or a change that came in between; the tokens cannot be taken back into use. */
-function asHalfDeleted(thrown: unknown): unknown {
-  if (!(thrown instanceof ColonnadeError)) return thrown;
-  if (thrown.code !== 'conflict' && thrown.code !== 'precondition_failed') return thrown;
-  const what = `its tokens are revoked, but the master is still there: ${thrown.message}`;
-  const how = 'delete its minions and then it, or make it a token with POST /masters/{id}/tokens';
-  return new ColonnadeError('conflict', `${what}. Read it again; ${how}`, { cause: thrown });
 }
 
 export async function findMaster(
