@@ -70,7 +70,7 @@ describe('what goes wrong on nodes', {
       [`@revoked * ${one.hostKeys[0]}\n@revoked * ${two.hostKeys[0]}\n${good}`, /host key of .* is revoked/u],
       [
         `@cert-authority * ${one.hostKeys[0]}\n`,
-        /no host key of .* is pinned, only the authority .*host certificates.*ssh-keyscan 10\./u,
+        /host certificate of .* is refused: .*no matching host key type/u,
       ],
     ] as const) {
       await setHosts(text);

@@ -1,6 +1,9 @@
+import type { Duplex } from 'node:stream';
 import { ColonnadeError } from '@colonnade/contracts';
 import { Client, type ClientChannel, type ConnectConfig, type ServerHostKeyAlgorithm } from 'ssh2';
 import { checkHostKey, hasOnlyAuthority, type KnownHost, pinnedTypes } from '../rules/known-hosts.ts';
+import { collect } from './collect.ts';
+import { connectOpenSsh } from './openssh.ts';
 import { readSshKey } from './private-key.ts';
 
 export type SshTarget = {
@@ -17,12 +20,11 @@ export type Ssh = AsyncDisposable & {
   /** @throws ColonnadeError `unavailable`: broken off, or too slow */
   run(command: string, input: string, timeoutMs: number): Promise<SshResult>;
   /** A stream to a port of the node itself. @throws ColonnadeError `unavailable` */
-  forward(port: number): Promise<ClientChannel>;
+  forward(port: number): Promise<Duplex>;
   isOpen(): boolean;
 };
 
 const CONNECT_MS = 15_000;
-const MAX_OUTPUT = 1024 * 1024;
 /** For each type of key the ways to sign with it; SHA-1 is none. */
 const ALGORITHMS: Readonly<Record<string, readonly ServerHostKeyAlgorithm[]>> = {
   'ssh-ed25519': ['ssh-ed25519'],
@@ -33,7 +35,8 @@ const ALGORITHMS: Readonly<Record<string, readonly ServerHostKeyAlgorithm[]>> = 
 };
 
 /**
- * Connects, to a host whose key is pinned and to no other.
+ * Connects, to a host whose key is pinned and to no other; one that is known by the authority of its certificate alone
+ * through OpenSSH.
  * @throws ColonnadeError `forbidden`: no pinned key, or another one; `unauthorized`: the node refuses our key;
  * `unprocessable`: the key cannot be read; `unavailable`
  */
@@ -42,6 +45,7 @@ export async function connectSsh(target: SshTarget): Promise<Ssh> {
   const where = `${host}:${port}`;
   const types = pinnedTypes(knownHosts, host, port);
   const serverHostKey = types.flatMap((type) => ALGORITHMS[type] ?? []);
+  if (hasOnlyAuthority(knownHosts, host, port)) return connectOpenSsh(target);
   if (serverHostKey.length === 0) throw unpinned(target);
   const client = new Client();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -87,12 +91,7 @@ export async function connectSsh(target: SshTarget): Promise<Ssh> {
   };
 }
 
-function unpinned({ host, port, knownHosts }: SshTarget): ColonnadeError {
-  if (hasOnlyAuthority(knownHosts, host, port))
-    return new ColonnadeError(
-      'forbidden',
-      `no host key of ${host} is pinned, only the authority of a host certificate (@cert-authority): no SSH library for Node.js checks host certificates. Pin its plain key too: ssh-keyscan ${port === 22 ? '' : `-p ${port} `}${host}`,
-    );
+function unpinned({ host, port }: SshTarget): ColonnadeError {
   const option = port === 22 ? '' : `-p ${port} `;
   return new ColonnadeError(
     'forbidden',
@@ -143,19 +142,6 @@ function runCommand(client: Client, { command, input, timeoutMs, where }: Job): 
     clearTimeout(timer);
     client.removeListener('close', broken);
   });
-}
-
-/** A character may come in two parts, so text is made of the whole. */
-function collect() {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  return {
-    keep(part: Buffer) {
-      if (bytes < MAX_OUTPUT) parts.push(part);
-      bytes += part.length;
-    },
-    text: () => Buffer.concat(parts).toString('utf8'),
-  };
 }
 
 function forward(client: Client, port: number, where: string): Promise<ClientChannel> {

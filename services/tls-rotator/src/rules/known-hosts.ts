@@ -43,6 +43,16 @@ function parseLine(line: string): KnownHost | undefined {
   return { marker, hosts, type, key };
 }
 
+/** The lines in their own form again; comments are gone. */
+export function writeKnownHosts(known: readonly KnownHost[]): string {
+  return known
+    .map(({ marker, hosts, type, key }) =>
+      [...(marker === 'none' ? [] : [`@${marker}`]), hosts, type, key.toString('base64')].join(' '),
+    )
+    .map((line) => `${line}\n`)
+    .join('');
+}
+
 /** The type a key names in its own first field. */
 function typeOfKey(key: Buffer): string | undefined {
   if (key.length < 4) return undefined;
