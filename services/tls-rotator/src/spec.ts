@@ -1,3 +1,4 @@
+import { posix } from 'node:path';
 import { ColonnadeError } from '@colonnade/contracts';
 import { z } from 'zod';
 import type { KubeObject } from './kube/objects.ts';
@@ -112,6 +113,19 @@ export type Allowed = {
  * @throws ColonnadeError `unprocessable`, `forbidden`: what is refused and which setting would allow it
  */
 export function readSpec(object: IngressTls, allowed: Allowed): Spec {
+  const spec = parseSpec(object);
+  const { namespace } = spec.sourceSecretRef;
+  if (!allowed.sourceNamespaces.includes(namespace))
+    throw new ColonnadeError('forbidden', `ALLOWED_SOURCE_NAMESPACES does not list ${namespace}`);
+  if (spec.apiServerOIDC.enabled) requireNodeWork(spec.apiServerOIDC, allowed);
+  return spec;
+}
+
+/**
+ * The spec with its defaults, allowed or not.
+ * @throws ColonnadeError `unprocessable`
+ */
+export function parseSpec(object: IngressTls): Spec {
   const result = zSpec.safeParse(object.spec);
   if (!result.success) {
     const faults = result.error.issues
@@ -119,19 +133,33 @@ export function readSpec(object: IngressTls, allowed: Allowed): Spec {
       .map(({ path, message }) => `spec.${path.join('.')}: ${message}`);
     throw new ColonnadeError('unprocessable', faults.join('; '));
   }
-  const spec = result.data;
-  const { namespace } = spec.sourceSecretRef;
-  if (!allowed.sourceNamespaces.includes(namespace))
-    throw new ColonnadeError('forbidden', `ALLOWED_SOURCE_NAMESPACES does not list ${namespace}`);
-  if (!spec.apiServerOIDC.enabled) return spec;
-  const { writeKey, restart, nodes } = spec.apiServerOIDC;
-  const file = caFileOf(spec.apiServerOIDC);
-  for (const path of [file, restart.manifestPath, ...(writeKey.enabled ? [writeKey.path] : [])])
-    requirePath(path, allowed);
+  return result.data;
+}
+
+/**
+ * Whether nodes may be worked on in this way.
+ * @throws ColonnadeError `unprocessable`, `forbidden`
+ */
+export function requireNodeWork(oidc: OidcSpec, allowed: Allowed): void {
+  const { writeKey, restart, nodes } = oidc;
+  const file = caFileOf(oidc);
+  const written = writeKey.enabled ? [file, writeKey.path] : [file];
+  for (const path of [...written, restart.manifestPath]) requirePath(path, allowed);
   if (writeKey.enabled && writeKey.path === file)
     throw new ColonnadeError('unprocessable', 'spec.apiServerOIDC.writeKey.path is the file of the CA');
+  for (const path of written) requireApart(path, restart.manifestPath);
   for (const { address } of nodes.list ?? []) requireAddress(address, allowed);
-  return spec;
+}
+
+/** What the kubelet reads it runs as root, and what we keep on a node is ours alone. */
+function requireApart(path: string, manifestPath: string): void {
+  const manifests = posix.dirname(manifestPath);
+  const ours = posix.join(posix.dirname(manifests), 'colonnade-tls');
+  if (![manifests, ours].some((folder) => path.startsWith(`${folder}/`))) return;
+  throw new ColonnadeError(
+    'unprocessable',
+    `spec.apiServerOIDC: ${path} is in the folder of the manifest or in ours, where nothing else is written`,
+  );
 }
 
 /** The file of a node that holds the CA: a bundle, or a configuration with the bundle in it. */

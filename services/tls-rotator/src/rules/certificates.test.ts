@@ -81,6 +81,25 @@ describe('the source', () => {
       assert.match(faultsOf({ ...good, ...change })[0] ?? 'taken', expected, what);
   });
 
+  test('expires with the first of its certificates, be it of the chain or of the bundle', () => {
+    const long = root.issue('long', { notAfter: '20990101000000Z' });
+    const verdict = checkSource({ crt: long.cert, key: long.key, ca: root.cert }, Date.now());
+    assert.ok(verdict.ok);
+    const days = (verdict.facts.notAfterMs - Date.now()) / 86_400_000;
+    assert.ok(days > 29 && days <= 30, `${days}`);
+  });
+
+  test('brings a key for the nodes only if it is one, and nothing beside it', () => {
+    for (const key of [leaf.key, runTool('openssl', 'ecparam', '-name', 'prime256v1', '-genkey')])
+      assert.deepEqual(faultsOf({ ...good, extraKey: key }), []);
+    for (const [text, expected] of [
+      ['apiVersion: v1\nkind: Pod\n', /^key: the key of writeKey does not hold exactly one/u],
+      [`kind: Pod\n${leaf.key}`, /^key: the key of writeKey holds something else/u],
+      [leaf.cert, /^key: the key of writeKey/u],
+    ] as const)
+      assert.match(faultsOf({ ...good, extraKey: text })[0] ?? 'taken', expected);
+  });
+
   test('that is out of date is refused', () => {
     const expired = root.issue('late', { notAfter: '20210101000000Z' });
     const [fault] = faultsOf({ crt: expired.cert, key: expired.key, ca: root.cert });
@@ -102,5 +121,11 @@ describe('the source', () => {
     assert.ok(bundleHolds(joined, root.cert));
     assert.ok(bundleHolds(joined, other.cert));
     assert.ok(!bundleHolds(root.cert, joined));
+    const many = Array.from({ length: 70 }, (_, i) => `${makeCa(dir.path, `many ${i}`).cert.trim()}\n`);
+    const all = joinBundles(root.cert, many.join(''));
+    assert.ok(
+      many.every((one) => bundleHolds(all, one)),
+      'none is left out of a large one',
+    );
   });
 });

@@ -1,15 +1,23 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 
 /** The texts of the source Secret (seed 004): fullchain, key, and the CA bundle where one is asked for. */
-export type SourceMaterial = { crt: string; key: string; ca?: string | undefined };
+export type SourceMaterial = {
+  crt: string;
+  key: string;
+  ca?: string | undefined;
+  /** Of `writeKey`. */
+  extraKey?: string | undefined;
+};
 
 export type SourceFacts = {
   /** Of fullchain and key together: two materials with the same hash are the same. */
   hash: string;
-  /** The moment the first certificate of the chain expires, milliseconds since 1970. */
+  /** The moment the first certificate of chain or bundle expires, milliseconds since 1970: then the source is refused. */
   notAfterMs: number;
   /** SHA-256 of the leaf, hexadecimal. */
   leafFingerprint: string;
+  /** SHA-256 of the text of the fullchain. */
+  chainFingerprint: string;
   /** The CA bundle in the form in which it is written: each certificate once, in its order. */
   caBundle: string | undefined;
 };
@@ -35,8 +43,9 @@ export function checkSource(material: SourceMaterial, nowMs: number): SourceVerd
   const bundle = material.ca === undefined ? undefined : readCertificates(material.ca, 'the CA bundle');
   const faults: Fault[] = [...chain.faults, ...(bundle?.faults ?? [])];
   const [leaf] = chain.certificates;
-  const key = readKey(material.key);
+  const key = readKey(material.key, 'tls.key');
   if (typeof key === 'string') faults.push({ check: 'key', reason: key });
+  faults.push(...extraKeyFaults(material.extraKey));
   if (leaf !== undefined) {
     if (typeof key !== 'string' && !leaf.checkPrivateKey(key)) {
       faults.push({ check: 'key', reason: 'tls.key is not the key of the first certificate of tls.crt' });
@@ -50,7 +59,10 @@ export function checkSource(material: SourceMaterial, nowMs: number): SourceVerd
     ok: true,
     facts: {
       hash: hashOf(`${material.crt}\0${material.key}`),
-      notAfterMs: Math.min(...chain.certificates.map((c) => Date.parse(c.validTo))),
+      notAfterMs: Math.min(
+        ...[...chain.certificates, ...(bundle?.certificates ?? [])].map((c) => Date.parse(c.validTo)),
+      ),
+      chainFingerprint: hashOf(material.crt),
       leafFingerprint: createHash('sha256').update(leaf.raw).digest('hex'),
       caBundle: bundle === undefined ? undefined : writeBundle(bundle.certificates),
     },
@@ -87,16 +99,26 @@ function readCertificates(text: string, what: string): { certificates: X509Certi
   return { certificates, faults: [] };
 }
 
-function readKey(text: string): KeyObject | string {
-  if (text.length > MAX_BYTES) return `tls.key is larger than ${MAX_BYTES} bytes`;
+function readKey(text: string, what: string): KeyObject | string {
+  if (text.length > MAX_BYTES) return `${what} is larger than ${MAX_BYTES} bytes`;
   if ((text.match(/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/gu) ?? []).length !== 1)
-    return 'tls.key does not hold exactly one private key in PEM';
-  if (/ENCRYPTED/u.test(text)) return 'tls.key is encrypted; an ingress cannot open it';
+    return `${what} does not hold exactly one private key in PEM`;
+  if (/ENCRYPTED/u.test(text)) return `${what} is encrypted; nobody there can open it`;
   try {
     return createPrivateKey(text);
   } catch {
-    return 'tls.key is not a readable private key';
+    return `${what} is not a readable private key`;
   }
+}
+
+/** It becomes a file of root's on every node as it is: a key, and nothing that means something else there. */
+function extraKeyFaults(text: string | undefined): Fault[] {
+  if (text === undefined) return [];
+  const what = 'the key of writeKey';
+  const key = readKey(text, what);
+  if (typeof key === 'string') return [{ check: 'key', reason: key }];
+  if (text.replaceAll(BLOCK, '').trim() === '') return [];
+  return [{ check: 'key', reason: `${what} holds something else beside the key` }];
 }
 
 /** Leaf first, each certificate signed by the next one, and the last one by the bundle where there is one. */
@@ -166,7 +188,7 @@ function writeBundle(certificates: readonly X509Certificate[]): string {
  */
 export function joinBundles(newBundle: string, present: string): string {
   const certificates = [newBundle, present].flatMap((text) => lenientCertificates(text));
-  return writeBundle(certificates.slice(0, MAX_CERTIFICATES));
+  return writeBundle(certificates);
 }
 
 /** Whether every certificate of `wanted` stands in `present`. */
@@ -176,7 +198,7 @@ export function bundleHolds(present: string, wanted: string): boolean {
 }
 
 function lenientCertificates(text: string): X509Certificate[] {
-  return [...text.slice(0, MAX_BYTES).matchAll(BLOCK)].flatMap(([block]) => {
+  return [...text.matchAll(BLOCK)].flatMap(([block]) => {
     try {
       return [new X509Certificate(block)];
     } catch {
