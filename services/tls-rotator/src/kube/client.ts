@@ -43,7 +43,7 @@ const REQUEST_TIMEOUT_MS = 15_000;
 const CREDENTIALS_MS = 30_000;
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024;
 
-type Access = { options: https.RequestOptions; agent: https.Agent; atMs: number };
+type Access = { options: https.RequestOptions; agent: https.Agent; sign: string; atMs: number };
 
 /**
  * Requests with the credentials of a kubeconfig, or of the Pod where there is none. The typed client's own requests are
@@ -67,8 +67,12 @@ export function createKubeClient(kubeconfigFile: string | undefined): KubeClient
     await config.applyToHTTPSOptions(options);
     const { ca, cert, key, servername, rejectUnauthorized } = options;
     const tls = { ca, cert, key, servername, rejectUnauthorized };
-    const agent = access?.agent ?? new https.Agent({ keepAlive: true, maxSockets: 64, ...tls });
-    access = { options, agent, atMs: Date.now() };
+    const sign = JSON.stringify(tls);
+    // A CA or certificate that was exchanged on disk: connections of before still stand for the old one.
+    if (access?.sign !== sign) access?.agent.destroy();
+    const agent =
+      access?.sign === sign ? access.agent : new https.Agent({ keepAlive: true, maxSockets: 64, ...tls });
+    access = { options, agent, sign, atMs: Date.now() };
     return access;
   };
   const open = async (method: string, path: string, how: KubeRequest) =>

@@ -50,7 +50,7 @@ export async function openSpool(
     for (let failures = 0; !stopped.signal.aborted; ) {
       const [batch] = batches;
       if (batch === undefined) {
-        await Promise.race([wake.promise, onAbort(stopped.signal)]);
+        await wake.promise;
         wake = Promise.withResolvers<void>();
         continue;
       }
@@ -88,13 +88,10 @@ export async function openSpool(
       const untilMs = performance.now() + FLUSH_MS;
       while (pending > 0 && performance.now() < untilMs) await sleep(20);
       stopped.abort();
+      wake.resolve();
       await drained;
     },
   };
-}
-
-function onAbort(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
 }
 
 /** Whole or not at all, and there after a power cut. */
