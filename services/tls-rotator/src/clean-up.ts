@@ -1,10 +1,15 @@
 import { toColonnadeError } from '@colonnade/contracts';
+import { isLeftBegun } from './begun.ts';
 import { MERGE_PATCH } from './kube/client.ts';
 import { FINALIZER, ingressTlsPath } from './kube/objects.ts';
+import type { RollResult } from './nodes/roller.ts';
 import type { ReconcileDeps } from './reconcile.ts';
 import { deleteOurs } from './secrets/write-target.ts';
-import { type IngressTls, readSpec, type Spec } from './spec.ts';
+import { type IngressTls, parseSpec, requireNodeWork, type Spec } from './spec.ts';
 import type { Status } from './status.ts';
+
+/** Between two tries to reach a node that holds a deletion up. */
+const AGAIN_MS = 5000;
 
 /**
  * An IngressTLS goes: a node that was begun is finished first, then what we made goes too if the spec says so. What
@@ -14,15 +19,11 @@ import type { Status } from './status.ts';
 export async function cleanUp(ingress: IngressTls, deps: ReconcileDeps): Promise<number> {
   const { metadata } = ingress;
   if (!metadata.finalizers?.includes(FINALIZER)) return deps.resyncMs;
-  const spec = readable(ingress, deps);
-  if (spec?.apiServerOIDC.enabled) {
-    const nobody = { source: undefined, servedSinceMs: undefined, onProgress: async () => {} };
-    const job = { ingress, oidc: spec.apiServerOIDC, ...nobody, finishOnly: true };
-    const { unfinished, againMs } = await deps.roller.roll({
-      ...job,
-      status: (ingress.status ?? {}) as Status,
-    });
-    if (unfinished) return againMs ?? 1000;
+  const spec = readable(ingress);
+  const held = spec === undefined ? undefined : await finishNodes(ingress, spec, deps);
+  if (held !== undefined) {
+    deps.events.deletionWaits({ name: metadata.name, message: held.message });
+    return Math.max(held.againMs ?? 0, AGAIN_MS);
   }
   if (spec?.deletionPolicy === 'Delete') await deleteAllOurs(ingress, spec, () => true, deps);
   const finalizers = metadata.finalizers.filter((name) => name !== FINALIZER);
@@ -38,13 +39,33 @@ export async function cleanUp(ingress: IngressTls, deps: ReconcileDeps): Promise
   return deps.resyncMs;
 }
 
-/** A spec that is refused has never done anything. */
-function readable(ingress: IngressTls, { allowed }: ReconcileDeps): Spec | undefined {
+/** What is not allowed any more may have been, and has left its Secrets. What cannot be read has done nothing. */
+function readable(ingress: IngressTls): Spec | undefined {
   try {
-    return readSpec(ingress, allowed);
+    return parseSpec(ingress);
   } catch {
     return undefined;
   }
+}
+
+/** @returns what is still to be waited for */
+async function finishNodes(
+  ingress: IngressTls,
+  spec: Spec,
+  { allowed, roller, stop }: ReconcileDeps,
+): Promise<RollResult | undefined> {
+  const { apiServerOIDC: oidc } = spec;
+  const status = (ingress.status ?? {}) as Status;
+  if (!oidc.enabled && !isLeftBegun(spec, status, allowed)) return undefined;
+  try {
+    requireNodeWork(oidc, allowed);
+  } catch {
+    return undefined;
+  }
+  const nobody = { source: undefined, servedSinceMs: undefined, onProgress: async () => {} };
+  const job = { ingress, oidc, status, ...nobody, finishOnly: true, isOutdated: () => false, stop };
+  const result = await roller.roll(job);
+  return result.unfinished ? result : undefined;
 }
 
 /** Deletes the Secrets that were made for this IngressTLS in the namespaces asked for. */
@@ -55,7 +76,7 @@ export async function deleteAllOurs(
   { client, watches, recorder }: ReconcileDeps,
 ): Promise<void> {
   const secrets = watches.secretsNamed(secretName);
-  await secrets.synced;
+  await secrets.listed();
   const { uid: owner } = ingress.metadata;
   const gone: string[] = [];
   for (const [key, seen] of [...secrets.entries()]) {

@@ -5,7 +5,7 @@ import { backoffMs } from './rules/backoff.ts';
 import { type IngressTls, readSpec, type Spec } from './spec.ts';
 import { startWatches, type Watches } from './watches.ts';
 
-export type ControllerDeps = Omit<ReconcileDeps, 'watches'> & { silenceMs: number };
+export type ControllerDeps = Omit<ReconcileDeps, 'watches' | 'stop'> & { silenceMs: number };
 
 export type Controller = AsyncDisposable & {
   /** Everything is looked at: we have become the leader. */
@@ -21,7 +21,7 @@ const WORKERS = 4;
 export function startController(deps: ControllerDeps): Controller {
   const { client, events, resyncMs, silenceMs } = deps;
   const failures = new Map<string, number>();
-  const queue: KeyedQueue = createKeyedQueue((name) => runPass(name), { workers: WORKERS });
+  const queue: KeyedQueue = createKeyedQueue((name, stop) => runPass(name, stop), { workers: WORKERS });
   const all = () => [...watches.ingresses.entries()].map(([, ingress]) => ingress);
   const specs = () => all().flatMap((ingress) => specOf(ingress, deps) ?? []);
   const watches: Watches = startWatches(client, {
@@ -41,14 +41,14 @@ export function startController(deps: ControllerDeps): Controller {
     },
   });
 
-  const runPass = async (name: string) => {
+  const runPass = async (name: string, stop: AbortSignal) => {
     const startMs = performance.now();
     try {
       await watchNames(
         watches,
         specs().map(({ spec }) => spec),
       );
-      const againMs = await reconcile(name, { ...deps, watches });
+      const againMs = await reconcile(name, { ...deps, watches, stop });
       failures.delete(name);
       if (watches.ingresses.get(name) !== undefined) queue.addAfter(name, againMs);
     } catch (thrown) {

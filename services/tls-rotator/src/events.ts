@@ -3,7 +3,8 @@ import type { Logger, Metrics } from '@colonnade/service-kit';
 import type { ReflectorWatcher } from './kube/reflector.ts';
 import type { SpoolWatcher } from './record/spool.ts';
 import type { SyncWatcher } from './secrets/sync.ts';
-import type { Status } from './status.ts';
+import { COUNTED } from './secrets/tally.ts';
+import { CONDITIONS, type Status } from './status.ts';
 import { EXPIRY_WARNING_MS } from './verdicts.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
@@ -139,8 +140,8 @@ function passEvents(logger: Logger, metrics: Metrics) {
   const condition = metrics.gauge('tls_condition', '1: the condition is True.', ['ingresstls', 'type']);
   return {
     passTimed: (ms: number) => seconds.observe(ms / 1000),
-    passEnded({ name, status }: { name: string; status: Status }) {
-      passes.inc({ outcome: 'ok' });
+    passEnded: () => passes.inc({ outcome: 'ok' }),
+    statusIs({ name, status }: { name: string; status: Status }) {
       for (const [state, count] of Object.entries(status.targets ?? {}))
         targets.set({ ingresstls: name, state }, count);
       for (const { type, status: is } of status.conditions ?? [])
@@ -151,12 +152,20 @@ function passEvents(logger: Logger, metrics: Metrics) {
       if (notAfterMs - Date.now() < EXPIRY_WARNING_MS)
         logger.warn({ ingresstls: name, notAfter: status.source.notAfter }, 'source expires soon');
     },
+    deletionWaits: (facts: { name: string; message: string }) =>
+      logger.warn(facts, 'deletion waits for a node that was begun'),
     passFailed({ name, error }: { name: string; error: ColonnadeError }) {
       passes.inc({ outcome: error.code });
       logger.warn({ ingresstls: name, code: error.code, err: error }, 'pass failed');
     },
+    /** Whoever leads now knows better: nobody is to be alarmed by what was true here once. */
+    notLeading() {
+      for (const gauge of [targets, expiry, condition]) gauge.reset();
+    },
     gone(name: string) {
       expiry.remove({ ingresstls: name });
+      for (const state of COUNTED) targets.remove({ ingresstls: name, state });
+      for (const type of CONDITIONS) condition.remove({ ingresstls: name, type });
       logger.info({ ingresstls: name }, 'ingresstls gone');
     },
   };

@@ -7,7 +7,7 @@ import {
 } from '@colonnade/contracts';
 import type { ReconcileDeps } from './reconcile.ts';
 import { dropAt } from './rules/trust-order.ts';
-import { readSource, type Source } from './source.ts';
+import { GRANT, readSource, type Source } from './source.ts';
 import { type IngressTls, readSpec, type Spec } from './spec.ts';
 import type { Status } from './status.ts';
 import { servedSince, syncJobFor } from './sync-job.ts';
@@ -46,7 +46,13 @@ async function planAll(ingress: IngressTls, deps: PlanDeps): Promise<Found> {
   const { source } = found;
   const status = (ingress.status ?? {}) as Status;
   const nodes = await planNodes(ingress, deps, { spec, source, status });
-  const secrets = deps.sync.plan(await syncJobFor(ingress, spec, source, deps));
+  const job = await syncJobFor(ingress, spec, source, deps).catch((thrown: unknown) => {
+    if (toColonnadeError(thrown).code === 'forbidden') return undefined;
+    throw thrown;
+  });
+  if (job === undefined)
+    return blocked('NotPermitted', `Secrets ${spec.secretName} may not be listed: ${GRANT}`);
+  const secrets = deps.sync.plan(job);
   const changes = secrets.changes.map(({ namespace, does }): TlsStep => {
     const why = does === 'create' ? 'there is none' : 'its tls.crt or tls.key is not that of the source';
     return { kind: 'secret', name: namespace, does, why };

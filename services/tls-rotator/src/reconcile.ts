@@ -1,4 +1,5 @@
 import { toColonnadeError } from '@colonnade/contracts';
+import { isLeftBegun, watchChanges } from './begun.ts';
 import { cleanUp, deleteAllOurs } from './clean-up.ts';
 import type { Events } from './events.ts';
 import { type KubeClient, MERGE_PATCH } from './kube/client.ts';
@@ -8,7 +9,7 @@ import type { Recorder } from './record/recorder.ts';
 import { dropAt } from './rules/trust-order.ts';
 import type { SecretSync } from './secrets/sync.ts';
 import type { SyncResult } from './secrets/tally.ts';
-import { readSource, type Source, type SourceResult } from './source.ts';
+import { GRANT, readSource, type Source, type SourceResult } from './source.ts';
 import { type Allowed, type IngressTls, readSpec, type Spec } from './spec.ts';
 import { nextConditions, type Status, sameStatus, statusPatch } from './status.ts';
 import { servedSince, syncJobFor, trustSign } from './sync-job.ts';
@@ -25,6 +26,8 @@ export type ReconcileDeps = {
   events: Events;
   recorder: Recorder;
   resyncMs: number;
+  /** The rotator is being ended. */
+  stop: AbortSignal;
 };
 
 /**
@@ -41,6 +44,7 @@ export async function reconcile(name: string, deps: ReconcileDeps): Promise<numb
   if (!ingress.metadata.finalizers?.includes(FINALIZER)) await addFinalizer(ingress, deps);
   const draft = await pass(ingress, deps);
   await writeStatus(watches.ingresses.get(name) ?? ingress, draft, deps);
+  deps.events.passEnded();
   return Math.min(draft.againMs ?? resyncMs, resyncMs);
 }
 
@@ -56,14 +60,18 @@ async function pass(ingress: IngressTls, deps: ReconcileDeps): Promise<Draft> {
   const found = await readSource(deps.client, spec);
   const source = found.ok ? found.source : undefined;
   const served = servedSince(status, source);
-  const nodes = await rollNodes(ingress, deps, { spec, found, source, servedSinceMs: served, status });
+  const isOutdated = watchChanges(ingress, spec, deps);
+  const nodes = await rollNodes(ingress, deps, { spec, found, source, served, status, isOutdated });
   const base: Draft = {
     paused: spec.paused,
     source: found,
     ...(nodes === undefined ? {} : { nodes, againMs: nodes.againMs }),
   };
-  if (!found.ok || spec.paused || (nodes !== undefined && nodes.state !== 'done')) return base;
+  const { enabled } = spec.apiServerOIDC;
+  if (!found.ok || spec.paused || (enabled && nodes?.state !== 'done')) return base;
+  if (served === undefined && status.trust !== undefined) await forgetTrust(ingress, deps);
   const secrets = await syncSecrets(ingress, spec, found.source, deps);
+  if ('denied' in secrets) return { ...base, ...secrets };
   const trust = trustAfter(spec, found.source, secrets, served);
   const retryMs = secrets.retryAtMs === undefined ? undefined : Math.max(100, secrets.retryAtMs - Date.now());
   const waits = [base.againMs, retryMs, trust?.againMs].filter((ms) => ms !== undefined);
@@ -82,14 +90,16 @@ async function rollNodes(
     spec: Spec;
     found: SourceResult;
     source: Source | undefined;
-    servedSinceMs: number | undefined;
+    served: number | undefined;
     status: Status;
+    isOutdated: () => boolean;
   },
 ): Promise<RollResult | undefined> {
-  const { spec, found, source, servedSinceMs, status } = job;
-  if (!spec.apiServerOIDC.enabled) return undefined;
-  const { roller, isLeader, watches } = deps;
-  const finishOnly = spec.paused || source === undefined || !isLeader();
+  const { spec, found, source, served, status, isOutdated } = job;
+  const { enabled } = spec.apiServerOIDC;
+  const { roller, isLeader, watches, stop } = deps;
+  if (!enabled && !isLeftBegun(spec, status, deps.allowed)) return undefined;
+  const finishOnly = !enabled || spec.paused || source === undefined || !isLeader();
   const onProgress = async (nodes: RollResult) => {
     const latest = watches.ingresses.get(ingress.metadata.name) ?? ingress;
     // The API server that goes down may be the one we talk to: the next pass tells it.
@@ -99,10 +109,12 @@ async function rollNodes(
     ingress,
     oidc: spec.apiServerOIDC,
     source,
-    servedSinceMs,
+    servedSinceMs: served,
     finishOnly,
     status,
     onProgress,
+    isOutdated,
+    stop,
   });
 }
 
@@ -111,10 +123,14 @@ async function syncSecrets(
   spec: Spec,
   source: Source,
   deps: ReconcileDeps,
-): Promise<SyncResult> {
+): Promise<SyncResult | { denied: string }> {
   const { sync, recorder } = deps;
   const { secretName } = spec;
-  const job = await syncJobFor(ingress, spec, source, deps);
+  const job = await syncJobFor(ingress, spec, source, deps).catch((thrown: unknown) => {
+    if (toColonnadeError(thrown).code === 'forbidden') return undefined;
+    throw thrown;
+  });
+  if (job === undefined) return { denied: `Secrets ${secretName} may not be listed: ${GRANT}` };
   const result = await sync.run(job);
   await recorder.secretsWritten(ingress, secretName, result.written);
   if (spec.deletionPolicy === 'Delete') {
@@ -122,6 +138,16 @@ async function syncSecrets(
     await deleteAllOurs(ingress, spec, (namespace) => !kept.has(namespace), deps);
   }
   return result;
+}
+
+/**
+ * Before the first Secret changes: what is served from now on is a mixture. Went the source back meanwhile, what it was
+ * before would count as served all the while, and the CA of what was written would be dropped at once.
+ */
+async function forgetTrust({ metadata }: IngressTls, { client, watches }: ReconcileDeps): Promise<void> {
+  const path = ingressTlsPath(metadata.name, 'status');
+  const body = { status: { trust: null } };
+  watches.ingresses.note(await client.request<IngressTls>('PATCH', path, { body, type: MERGE_PATCH }));
 }
 
 function trustAfter(
@@ -164,7 +190,7 @@ async function writeStatus(ingress: IngressTls, draft: Draft, deps: ReconcileDep
     new Date().toISOString().replace(/\.\d+/u, ''),
   );
   const after: Status = { ...fields, observedGeneration: generation, conditions };
-  deps.events.passEnded({ name: ingress.metadata.name, status: after });
+  deps.events.statusIs({ name: ingress.metadata.name, status: after });
   if (sameStatus(before, after)) return;
   const body = { status: statusPatch(before, after) };
   const written = await deps.client.request<IngressTls>(

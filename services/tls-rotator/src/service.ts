@@ -134,7 +134,10 @@ function startLeadership(
       events.leaderIs(true);
       onGained();
     },
-    onLost: () => events.leaderIs(false),
+    onLost: () => {
+      events.leaderIs(false);
+      events.notLeading();
+    },
     onError: events.leaseFailed,
   });
 }

@@ -11,14 +11,14 @@ export function servedSince({ trust }: Status, source: Source | undefined): numb
   return Date.parse(trust.servedSince);
 }
 
-/** The certificate that is served and the CAs that are to be trusted. */
+/** What is served, whole: a leaf whose issuer was exchanged under it needs other CAs. */
 export function trustSign({ facts }: Source): string {
-  return facts.leafFingerprint;
+  return facts.chainFingerprint;
 }
 
 /**
  * What a sync of the Secrets of an IngressTLS has to know: which namespaces, whose they are, what is there.
- * @throws ColonnadeError `unavailable`: they are not watched any more
+ * @throws ColonnadeError `unavailable`: they are not watched any more; `forbidden`: the rotator may not list them
  */
 export async function syncJobFor(
   ingress: IngressTls,
@@ -28,7 +28,7 @@ export async function syncJobFor(
 ): Promise<SyncJob> {
   const { secretName } = spec;
   const secrets = watches.secretsNamed(secretName);
-  await secrets.synced;
+  await secrets.listed();
   const namespaces = [...watches.namespaces.entries()].map(([, facts]) => facts);
   const claims = [...watches.ingresses.entries()].flatMap(([, other]) => claimOf(other, allowed) ?? []);
   return {

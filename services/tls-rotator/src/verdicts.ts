@@ -10,6 +10,8 @@ export type Draft = {
   source?: SourceResult;
   nodes?: RollResult;
   secrets?: SyncResult;
+  /** Why the Secrets could not even be looked at. */
+  denied?: string;
   trust?: { fingerprint: string; servedSince: string; dropOldAt?: string; againMs?: number };
   /** Milliseconds. */
   againMs?: number | undefined;
@@ -57,11 +59,12 @@ function pick(status: Status, keys: readonly (keyof Status)[]): Status {
   return Object.fromEntries(keys.filter((key) => status[key] !== undefined).map((key) => [key, status[key]]));
 }
 
-function secretsVerdict({ refused, paused, source, nodes, secrets }: Draft): Verdict {
+function secretsVerdict({ refused, paused, source, nodes, secrets, denied }: Draft): Verdict {
   if (refused !== undefined) return { status: 'False', ...refused };
   if (source !== undefined && !source.ok)
     return { status: 'False', reason: source.reason, message: source.message };
   if (paused) return { status: 'Unknown', reason: 'Paused' };
+  if (denied !== undefined) return { status: 'False', reason: 'NotPermitted', message: denied };
   if (secrets === undefined) {
     const why =
       nodes?.state === 'stopped'
@@ -97,11 +100,12 @@ function readyVerdict({ paused }: Draft, synced: Verdict, rotated: Verdict): Ver
 }
 
 /** Something a person has to look at, as against something that takes its time. */
-function degradedVerdict({ refused, source, nodes, secrets }: Draft): Verdict {
+function degradedVerdict({ refused, source, nodes, secrets, denied }: Draft): Verdict {
   if (refused !== undefined) return { status: 'True', ...refused };
   if (source !== undefined && !source.ok)
     return { status: 'True', reason: source.reason, message: source.message };
   if (nodes?.state === 'stopped') return { status: 'True', reason: nodes.reason, message: nodes.message };
+  if (denied !== undefined) return { status: 'True', reason: 'NotPermitted', message: denied };
   const counts = secrets?.counts;
   if (counts !== undefined && counts.failed + counts.contested + counts.conflict > 0)
     return {

@@ -45,6 +45,7 @@ describe('a node whose rotator dies', {
     await plane?.[Symbol.asyncDispose]();
   });
 
+  const faults: string[] = [];
   /** @param dies after so many changes of the node */
   const drive = (bundle: string, dies = Number.POSITIVE_INFINITY): Promise<DriveResult> => {
     let changes = 0;
@@ -60,6 +61,7 @@ describe('a node whose rotator dies', {
     const stop = new AbortController();
     return driveNode({
       ...{ session: mortal, access, pollMs: 100, stop: stop.signal, mayBegin: () => true },
+      isOutdated: () => false,
       oidc: { restart } as OidcSpec,
       plan: {
         target: hashOf(bundle),
@@ -73,7 +75,10 @@ describe('a node whose rotator dies', {
       onPhase: async () => {},
       onStep: async () => {},
       // Whoever is dead tries nothing again.
-      onStepFailed: async () => stop.abort(),
+      onStepFailed: async (_, { message }) => {
+        faults.push(message);
+        stop.abort();
+      },
     });
   };
   const present = () => readFile(node.file('etc/kubernetes/pki/ingress-ca.crt'), 'utf8');
@@ -177,6 +182,23 @@ exec /etc/kubernetes/real-sync "$@"
         assert.equal(await present(), bundle);
         assert.equal((await session.look(access)).processes.length, 1);
       });
+    }
+  });
+
+  test('is not begun where its manifest cannot be moved away and back in one step', async () => {
+    const folder = '/etc/kubernetes/manifests';
+    for (const [how, reason] of [
+      ['rw', /are not on one mount/u],
+      ['ro', /are not on one mount|cannot be written to/u],
+    ] as const) {
+      await node.exec('mount', '--bind', '-o', how, folder, folder);
+      const before = await present();
+      const end = await drive(`mounted ${how}\n`);
+      await node.exec('umount', folder);
+      assert.equal(end.end, 'waiting', JSON.stringify(end));
+      assert.match(faults.at(-1) ?? '', reason);
+      assert.equal(await present(), before);
+      assert.equal((await session.look(access)).journal, undefined);
     }
   });
 

@@ -116,6 +116,33 @@ describe('API servers that read their authentication configuration anew', {
     assert.deepEqual(await pids(), running);
   });
 
+  test('and wait for one that they will never read take the next source at once, with nothing rolled back', async () => {
+    const running = await pids();
+    await plane.cluster.setSecret('ingress', plane.newMaterial('refused again', '-6'));
+    await waitFor(
+      'the first to wait',
+      async () => (await plane.cluster.status('common')).nodes?.[0]?.phase === 'Reloading',
+      LIMIT,
+    );
+    const refused = await configOn(one);
+    const next = plane.newMaterial('meanwhile');
+    await plane.cluster.setSecret('ingress', next);
+    // Far less than the 180 s that the first one would have had.
+    await waitFor('the next one', async () => (await configOn(one)) !== refused, { limitMs: 30_000 });
+    await waitFor(
+      'the Secret',
+      async () => (await plane.cluster.textsOf('dex'))?.['tls.crt'] === next['tls.crt'],
+      LIMIT,
+    );
+    await until('Ready', 'True Rotated');
+    const steps = rotator.log().filter(({ msg, node }) => msg === 'node step' && node === 'node-1');
+    assert.deepEqual(
+      steps.slice(-5).map(({ step }) => step),
+      ['begin', 'write', 'begin', 'write', 'finish'],
+    );
+    assert.deepEqual(await pids(), running);
+  });
+
   test('that do not tell what they run with are left alone, with the reason; or restarted where that is allowed', async () => {
     const binding = await plane.call('GET', METRICS_ROLE);
     await plane.call('DELETE', METRICS_ROLE);

@@ -282,6 +282,18 @@ describe('Secrets on a real API server, by the account of rbac.yaml', { skip: sk
     await cluster.removeIngress('outside');
   });
 
+  test('a Secret that rbac.yaml does not name is told of, instead of waited for', async () => {
+    await cluster.apply('unnamed', spec({ secretName: 'unnamed' }));
+    await until('unnamed', 'SecretsSynced', 'False NotPermitted');
+    assert.equal(await cluster.condition('unnamed', 'Degraded'), 'True NotPermitted');
+    const { conditions } = await cluster.status('unnamed');
+    assert.match(conditions.find((c) => c.type === 'Ready')?.message ?? '', /unnamed .*rbac\.yaml/u);
+    await cluster.change('unnamed', { sourceSecretRef: { namespace: 'ingress', name: 'unnamed' } });
+    await until('unnamed', 'SecretsSynced', 'False SourceForbidden');
+    await cluster.removeIngress('unnamed');
+    await waitFor('its end', async () => !(await cluster.ingressThere('unnamed')));
+  });
+
   test('the account can read no other Secret, and make no Lease of another name', async () => {
     const { status: made } = await must(
       kube.call,

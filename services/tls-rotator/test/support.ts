@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { startChild } from '@colonnade/embedded/servers';
 import { createLogger } from '@colonnade/service-kit';
 import { fromPlain, toPlain, type Value } from '@colonnade/value';
 import { parseAllDocuments } from 'yaml';
@@ -114,17 +115,7 @@ export async function startRotator(
     destination: { write: (line: string) => void lines.push(JSON.parse(line) as Json) },
   });
   const spoolDir = path.join(dir.path, 'spool');
-  const config = readTlsRotatorConfig({
-    KUBECONFIG_FILE: kubeconfigFile,
-    ALLOWED_SOURCE_NAMESPACES: 'ingress',
-    SPOOL_DIR: spoolDir,
-    NATS_URL: 'nats://127.0.0.1:1',
-    NATS_NKEY_SEED: 'none',
-    OPS_PORT: '0',
-    LEASE_MS: '2000',
-    NODE_POLL_MS: '100',
-    ...env,
-  });
+  const config = readTlsRotatorConfig({ ...rotatorEnv(kubeconfigFile, spoolDir), ...env });
   const service = await createTlsRotator(config, { logger });
   return {
     service,
@@ -134,6 +125,53 @@ export async function startRotator(
       await service[Symbol.asyncDispose]();
       await dir[Symbol.asyncDispose]();
     },
+  };
+}
+
+/** Short waits, and no NATS. */
+function rotatorEnv(kubeconfigFile: string, spoolDir: string): Record<string, string> {
+  return {
+    KUBECONFIG_FILE: kubeconfigFile,
+    ALLOWED_SOURCE_NAMESPACES: 'ingress',
+    SPOOL_DIR: spoolDir,
+    NATS_URL: 'nats://127.0.0.1:1',
+    NATS_NKEY_SEED: 'none',
+    OPS_PORT: '0',
+    LEASE_MS: '2000',
+    NODE_POLL_MS: '100',
+  };
+}
+
+export type RotatorProcess = AsyncDisposable & {
+  log: () => Promise<Json[]>;
+  /** SIGKILL, and its end. */
+  kill(): Promise<void>;
+};
+
+/** The service as a process of its own, from its `main.ts`. */
+export async function startRotatorProcess(
+  kubeconfigFile: string,
+  { dir, env = {} }: { dir: string; env?: Readonly<Record<string, string>> },
+): Promise<RotatorProcess> {
+  const logFile = path.join(dir, `rotator-${randomUUID().slice(0, 8)}.log`);
+  const main = new URL('../src/main.ts', import.meta.url).pathname;
+  const own = { PATH: process.env.PATH ?? '', ...rotatorEnv(kubeconfigFile, path.join(dir, 'spool')) };
+  const child = await startChild({
+    command: process.execPath,
+    args: [main],
+    logFile,
+    env: { ...own, ...env },
+  });
+  return {
+    async log() {
+      const lines = (await readFile(logFile, 'utf8')).split('\n').filter((line) => line.startsWith('{'));
+      return lines.flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as Json] : []));
+    },
+    async kill() {
+      child.signal('SIGKILL');
+      await child.exited;
+    },
+    [Symbol.asyncDispose]: () => child[Symbol.asyncDispose](),
   };
 }
 

@@ -128,6 +128,7 @@ describe('a copy of objects', { skip: skipWithoutKube() }, () => {
       },
     });
     await reflector.synced;
+    assert.ok(seen.includes('rate_limited'), seen.join());
     await waitFor(
       'it can be made',
       async () =>

@@ -33,12 +33,15 @@ export type Reflector<T> = AsyncDisposable & {
   /** Resolves once everything has been listed for the first time; rejects, `unavailable`, when it is disposed before. */
   synced: Promise<void>;
   isSynced(): boolean;
+  /** As `synced`, but rejects, `forbidden`, as long as the API server does not let us list. */
+  listed(): Promise<void>;
   /** Takes an object that an answer of the API server showed, unless the watch has come past it already. */
   note(object: KubeObject): void;
 };
 
 const PAGE = '500';
 const WATCH_SECONDS = 290;
+const SHORT_MS = 1000;
 
 /** Lists and watches until disposed. A 429 just after a CRD was made, a 410, a broken connection: it goes on. */
 export function startReflector<T>(client: KubeClient, options: ReflectorOptions<T>): Reflector<T> {
@@ -47,6 +50,8 @@ export function startReflector<T>(client: KubeClient, options: ReflectorOptions<
   const first = Promise.withResolvers<void>();
   // Nobody may be waiting for it.
   first.promise.catch(() => undefined);
+  const refused = Promise.withResolvers<never>();
+  refused.promise.catch(() => undefined);
   let synced = false;
   const sink: Sink = {
     ...copy,
@@ -56,12 +61,20 @@ export function startReflector<T>(client: KubeClient, options: ReflectorOptions<
       first.resolve();
     },
   };
-  const done = run(client, options, sink, stopped.signal);
+  const watcher: ReflectorWatcher = {
+    ...options.watcher,
+    watchFailed(path, error) {
+      options.watcher.watchFailed(path, error);
+      if (error.code === 'forbidden') refused.reject(error);
+    },
+  };
+  const done = run(client, { ...options, watcher }, sink, stopped.signal);
   return {
     get: copy.get,
     entries: copy.entries,
     synced: first.promise,
     isSynced: () => synced,
+    listed: () => Promise.race([first.promise, refused.promise]),
     note: copy.note,
     async [Symbol.asyncDispose]() {
       stopped.abort();
@@ -150,11 +163,19 @@ async function watchFrom<T>(
     else if (type !== 'BOOKMARK') sink.put(object);
     sink.pass(version);
   };
-  while (!stop.aborted && performance.now() < relistAt) {
+  for (let short = 0; !stop.aborted && performance.now() < relistAt; ) {
+    const [startMs, began] = [performance.now(), version];
     const ended = await watchOnce(client, options, { version, onEvent, untilMs: relistAt }, stop);
-    if (ended !== 'silent') continue;
-    options.watcher.watchSilent(options.path);
-    return;
+    if (ended === 'silent') {
+      options.watcher.watchSilent(options.path);
+      return;
+    }
+    // One that ends at once and has said nothing, over and over: a balancer without an API server behind it.
+    short = version === began && performance.now() - startMs < SHORT_MS ? short + 1 : 0;
+    if (short > 0)
+      await sleep(backoffMs(short, { firstMs: 200, maxMs: 30_000 }), undefined, { signal: stop }).catch(
+        () => undefined,
+      );
   }
 }
 

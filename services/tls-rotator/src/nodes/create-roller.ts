@@ -7,11 +7,11 @@ import { isUnfinished } from '../rules/node-machine.ts';
 import { gateFor, pickNode } from '../rules/rollout.ts';
 import { mayDropOld } from '../rules/trust-order.ts';
 import type { Allowed } from '../spec.ts';
-import type { NodeStatus } from '../status.ts';
+import type { NodeStatus, Status } from '../status.ts';
 import { type DriveJob, type DriveResult, driveNode } from './drive-node.ts';
 import type { NodeLook } from './look.ts';
 import { lookAtAll } from './look-at-all.ts';
-import { createNodeBook, type NodeBook } from './node-book.ts';
+import { createNodeBook, isBegun, type NodeBook } from './node-book.ts';
 import { retryOf, stopSign, trustOf } from './plan-node.ts';
 import { isDone, planNodes } from './plan-nodes.ts';
 import type { NodeRoller, RollJob, RollResult } from './roller.ts';
@@ -38,7 +38,6 @@ type Memory = {
 
 export function createNodeRoller(deps: RollerDeps): NodeRoller {
   const memories = new Map<string, Memory>();
-  const stopped = new AbortController();
   const close = async (memory: Memory) => {
     for (const session of memory.sessions.values()) await session[Symbol.asyncDispose]();
   };
@@ -51,7 +50,7 @@ export function createNodeRoller(deps: RollerDeps): NodeRoller {
       const { settled } = memory;
       if (settled?.sign === sign && Date.now() - settled.atMs < deps.resyncMs)
         return doneResult(job.status.nodes ?? []);
-      const result = await rollOnce(deps, job, memory, stopped.signal);
+      const result = await rollOnce(deps, job, memory);
       memory.settled = result.state === 'done' ? { sign, atMs: Date.now() } : undefined;
       return result;
     },
@@ -62,7 +61,6 @@ export function createNodeRoller(deps: RollerDeps): NodeRoller {
       if (memory !== undefined) void close(memory);
     },
     async [Symbol.asyncDispose]() {
-      stopped.abort();
       for (const memory of memories.values()) await close(memory);
     },
   };
@@ -82,12 +80,7 @@ function signOf(job: RollJob): string {
   );
 }
 
-async function rollOnce(
-  deps: RollerDeps,
-  job: RollJob,
-  memory: Memory,
-  stop: AbortSignal,
-): Promise<RollResult> {
+async function rollOnce(deps: RollerDeps, job: RollJob, memory: Memory): Promise<RollResult> {
   let looks: readonly NodeLook[];
   try {
     looks = await lookAtAll(deps, job, (node) => sessionFor(memory, node));
@@ -95,7 +88,7 @@ async function rollOnce(
     return refusal(toColonnadeError(thrown), job);
   }
   const book = createNodeBook(job.status.nodes ?? [], looks);
-  return workOnOne(deps, { ...job, looks, book, stop });
+  return workOnOne(deps, { ...job, looks, book });
 }
 
 /** A node that has got another address is another one to talk to. */
@@ -109,13 +102,17 @@ function sessionFor({ sessions }: Memory, node: { name: string; address: string 
 function refusal(error: ColonnadeError, { status }: RollJob): RollResult {
   if (error.retryable || error.code === 'unauthorized') throw error;
   const reason = error.code === 'forbidden' ? 'NotAllowed' : 'NodesNotReachable';
-  return { state: 'stopped', reason, message: error.message, nodes: status.nodes ?? [], unfinished: false };
+  const { nodes = [] } = status;
+  return { state: 'stopped', reason, message: error.message, nodes, unfinished: nodes.some(isBegun) };
 }
 
-type Work = RollJob & { looks: readonly NodeLook[]; book: NodeBook; stop: AbortSignal };
+type Work = RollJob & { looks: readonly NodeLook[]; book: NodeBook };
 
 async function workOnOne(deps: RollerDeps, work: Work): Promise<RollResult> {
-  const { looks, book, status } = work;
+  const { looks, book, status, source } = work;
+  for (const look of looks)
+    if (source !== undefined && look.facts !== undefined && isDone(look))
+      book.note(look.node.name, 'Done', '', look.facts);
   const views = looks.map((look) => ({
     name: look.node.name,
     ready: look.ready,
@@ -134,14 +131,18 @@ async function workOnOne(deps: RollerDeps, work: Work): Promise<RollResult> {
     return waiting(deps, book, `${unreachable[0]?.node.name}: ${unreachable[0]?.fault ?? ''}`, false);
   }
   const result = await driveNode(driveJob(deps, work, look));
-  // What it was stopped for has been told, and a person has said that it may go on.
-  const isTold =
-    stopped === undefined && status.stopped !== undefined && look.facts.journal?.phase === 'back';
+  const isTold = stopped === undefined && wentBackBefore(look, status);
   if (result.end === 'stopped' && !(isTold && !result.unfinished)) {
     const { step, output, unfinished } = result;
     return stoppedResult({ node: look.node.name, step, output, for: sign }, book, unfinished);
   }
   return waiting(deps, book, messageOf(look, result), result.end === 'waiting' && isUnfinished(look.facts));
+}
+
+/** It goes back from what is not wanted any more, or from what has been told and a person has said that it may go on. */
+function wentBackBefore({ facts, plan }: NodeLook, { stopped }: Status): boolean {
+  if (facts?.journal?.phase !== 'back') return false;
+  return stopped !== undefined || facts.journal.target !== plan?.target;
 }
 
 function messageOf({ node }: NodeLook, result: DriveResult): string {
@@ -154,7 +155,7 @@ function waiting({ pollMs }: RollerDeps, book: NodeBook, message: string, unfini
     reason: 'RollingOut',
     message,
     nodes: book.rows(),
-    unfinished,
+    unfinished: unfinished || isLeft(book),
     againMs: message === '' ? 100 : Math.max(pollMs, 1000),
   };
 }
@@ -165,7 +166,19 @@ function stoppedResult(
   unfinished: boolean,
 ): RollResult {
   const message = `${stopped.node}: ${stopped.step}: ${stopped.output}`;
-  return { state: 'stopped', reason: 'RolloutStopped', message, nodes: book.rows(), stopped, unfinished };
+  return {
+    state: 'stopped',
+    reason: 'RolloutStopped',
+    message,
+    nodes: book.rows(),
+    stopped,
+    unfinished: unfinished || isLeft(book),
+  };
+}
+
+/** Something was begun on a node that cannot be reached now. */
+function isLeft(book: NodeBook): boolean {
+  return book.rows().some((row) => row.phase === 'Unreachable' && isBegun(row));
 }
 
 function driveJob(deps: RollerDeps, work: Work, look: NodeLook): DriveJob {
@@ -179,6 +192,7 @@ function driveJob(deps: RollerDeps, work: Work, look: NodeLook): DriveJob {
     ...{ session: look.session, access, oidc, plan, pollMs: deps.pollMs, stop: work.stop },
     payload: { bundle: plan.bundle, key: work.source?.caKey },
     mayBegin: () => deps.isLeader() && !work.finishOnly,
+    isOutdated: work.isOutdated,
     async gate() {
       const others = looks.filter((l) => l !== look);
       const ready = await Promise.all(

@@ -11,7 +11,7 @@ import {
 } from '../rules/node-machine.ts';
 import type { OidcSpec } from '../spec.ts';
 import type { NodePhase } from '../status.ts';
-import { type Change, type Payload, perform, phaseOf } from './perform.ts';
+import { type Change, type Payload, perform, phaseOf, restoreMs } from './perform.ts';
 import type { Access, NodeSession } from './session.ts';
 
 export type DriveJob = {
@@ -24,6 +24,8 @@ export type DriveJob = {
   gate: () => Promise<Gates>;
   /** Whether a node may be begun: as the leader, and not while paused. */
   mayBegin: () => boolean;
+  /** Whether another source or spec is wanted by now than the one this is done for. */
+  isOutdated: () => boolean;
   pollMs: number;
   stop: AbortSignal;
   onPhase: (phase: NodePhase, message: string, facts: NodeFacts) => Promise<void>;
@@ -47,41 +49,64 @@ const HELPER_TRIES = 3;
  * goes on whatever happens: only this node is asked, and neither the cluster's API nor the leadership.
  */
 export async function driveNode(job: DriveJob): Promise<DriveResult> {
-  const failures = { step: '', count: 0 };
-  let facts: NodeFacts | undefined;
+  const failures = new Map<Action['do'], number>();
+  const seen: Seen = { facts: undefined, awayUntilMs: 0 };
   for (;;) {
     let action: Action = { do: 'nothing' };
     try {
-      facts = await job.session.look(job.access);
+      const facts = await look(job, seen);
       action = await decide(job, facts);
-      await job.onPhase(phaseOf(action, facts.journal), messageOf(action), facts);
-      if (action.do === 'nothing') return { end: 'done' };
-      if (action.do === 'fail' && facts.journal === undefined && !job.mayBegin())
-        return { end: 'waiting', message: 'no node is begun now' };
-      if (action.do === 'fail')
-        return { end: 'stopped', step: action.step, output: action.reason, unfinished: isUnfinished(facts) };
-      if (action.do === 'wait' && mayLeave(facts, action)) return { end: 'waiting', message: action.reason };
-      if (action.do === 'begin' && !job.mayBegin())
-        return { end: 'waiting', message: 'no node is begun now' };
-      if (action.do === 'wait') await pause(job.pollMs, job.stop);
-      else {
-        await change(job, action);
-        if (action.do === 'finish' && action.failure !== undefined)
-          return { end: 'stopped', ...action.failure, unfinished: false };
-      }
-      failures.count = 0;
+      failures.delete('nothing');
+      const end = await step(job, action, seen, facts);
+      if (end !== undefined) return end;
     } catch (thrown) {
       const error = toColonnadeError(thrown);
-      failures.count = failures.step === action.do ? failures.count + 1 : 1;
-      failures.step = action.do;
+      const count = (failures.get(action.do) ?? 0) + 1;
+      failures.set(action.do, count);
       await job.onStepFailed(action.do, error);
-      const parked = facts?.manifest.where === 'parked' || action.do === 'park';
-      if (!parked && failures.count >= HELPER_TRIES) return giveUp(error, action, facts);
-      await pause(backoffMs(failures.count, { firstMs: job.pollMs, maxMs: 10_000 }), job.stop);
+      const isAway = performance.now() < seen.awayUntilMs && (action.do !== 'park' || error.retryable);
+      if (!isAway && count >= HELPER_TRIES) return giveUp(error, action, seen.facts);
+      await pause(backoffMs(count, { firstMs: job.pollMs, maxMs: 10_000 }), job.stop);
     }
     if (job.stop.aborted)
       return { end: 'waiting', message: 'the rotator is stopping; whoever comes next goes on' };
   }
+}
+
+/** `awayUntilMs`: until then the manifest is parked, or may be; after that the node has brought it back by itself. */
+type Seen = { facts: NodeFacts | undefined; awayUntilMs: number };
+
+async function look(job: DriveJob, seen: Seen): Promise<NodeFacts> {
+  const facts = await job.session.look(job.access);
+  const { where, ageMs } = facts.manifest;
+  seen.facts = facts;
+  seen.awayUntilMs = where === 'parked' ? performance.now() + restoreMs(job.oidc) - ageMs : 0;
+  return facts;
+}
+
+/** @returns undefined: there is more to do */
+async function step(
+  job: DriveJob,
+  action: Action,
+  seen: Seen,
+  facts: NodeFacts,
+): Promise<DriveResult | undefined> {
+  await job.onPhase(phaseOf(action, facts.journal), messageOf(action), facts);
+  if (action.do === 'nothing') return { end: 'done' };
+  const isFirst = action.do === 'begin' || (action.do === 'fail' && facts.journal === undefined);
+  if (isFirst && !job.mayBegin()) return { end: 'waiting', message: 'no node is begun now' };
+  if (action.do === 'fail')
+    return { end: 'stopped', step: action.step, output: action.reason, unfinished: isUnfinished(facts) };
+  if (action.do === 'wait') {
+    if (mayLeave(facts, action) || isOvertaken(job, facts)) return { end: 'waiting', message: action.reason };
+    await pause(job.pollMs, job.stop);
+    return undefined;
+  }
+  if (action.do === 'park') seen.awayUntilMs = performance.now() + restoreMs(job.oidc);
+  await change(job, action);
+  return action.do === 'finish' && action.failure !== undefined
+    ? { end: 'stopped', ...action.failure, unfinished: false }
+    : undefined;
 }
 
 /** A look that fails says nothing of the node but that it cannot be reached; a step that fails is its own fault. */
@@ -107,6 +132,14 @@ async function decide(job: DriveJob, facts: NodeFacts): Promise<Action> {
 /** Only what waits for others is left; a node that is stopping or starting is stayed with. */
 function mayLeave(facts: NodeFacts, action: Extract<Action, { do: 'wait' }>): boolean {
   return action.phase === 'Waiting' || !isUnfinished(facts);
+}
+
+/**
+ * What this node waits for is not wanted any more: the next pass has what is. Not on the way back, whose end has to be
+ * told of what it went back from.
+ */
+function isOvertaken({ isOutdated }: DriveJob, { journal, manifest }: NodeFacts): boolean {
+  return journal?.phase === 'forward' && manifest.where === 'in-place' && isOutdated();
 }
 
 async function change(job: DriveJob, action: Change): Promise<void> {

@@ -41,7 +41,9 @@ prepare() {
   mkdir -p "$home"
   chown 0:0 "$home"
   chmod 0700 "$home"
-  [ "$(stat -c %d "$home")" = "$(stat -c %d "$folder")" ] || fail "$home is not on the file system of $folder"
+  # Between two mounts nothing is moved in one step, not even on one file system.
+  [ "$(stat -c %m "$home")" = "$(stat -c %m "$folder")" ] || fail "$home and $folder are not on one mount"
+  [ -w "$folder" ] || fail "$folder cannot be written to"
 }
 
 # Standard input becomes a file, whole or not at all, with the owner and mode of the one it replaces.

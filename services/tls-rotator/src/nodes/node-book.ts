@@ -1,4 +1,5 @@
 import type { NodeFacts } from '../rules/node-facts.ts';
+import { isUnfinished } from '../rules/node-machine.ts';
 import type { NodePhase, NodeStatus } from '../status.ts';
 import type { NodeLook } from './look.ts';
 import { hashOnNode } from './session.ts';
@@ -11,6 +12,11 @@ export type NodeBook = {
 };
 
 const now = () => new Date().toISOString().replace(/\.\d+/u, '');
+
+/** Whether work on a node was begun and its end was not seen: `Unreachable` it may be, forgotten it must not be. */
+export function isBegun({ startedAt, finishedAt }: NodeStatus): boolean {
+  return startedAt !== undefined && (finishedAt === undefined || finishedAt < startedAt);
+}
 
 /** @param before the rows of the last pass */
 export function createNodeBook(before: readonly NodeStatus[], looks: readonly NodeLook[]): NodeBook {
@@ -35,5 +41,7 @@ function firstRow(before: readonly NodeStatus[], { node, facts, fault }: NodeLoo
   if (facts === undefined) return { ...(old ?? node), ...node, phase: 'Unreachable', message: fault ?? '' };
   const { message: _, ...kept } = old ?? { ...node, phase: 'Pending' as const };
   const phase = kept.phase === 'Unreachable' ? 'Pending' : kept.phase;
-  return { ...kept, ...node, phase, caHash: hashOnNode(facts) };
+  const row = { ...kept, ...node, phase, caHash: hashOnNode(facts) };
+  // Whoever ended it was gone before it could be told.
+  return isBegun(row) && !isUnfinished(facts) ? { ...row, phase: 'Pending', finishedAt: now() } : row;
 }

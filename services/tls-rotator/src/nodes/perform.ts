@@ -13,6 +13,11 @@ export type Payload = { bundle: string; key: string | undefined };
 /** Beyond every wait of ours: then the node helps itself. */
 const RESTORE_SLACK_MS = 60_000;
 
+/** How long a manifest may be parked before the node brings it back by itself, milliseconds. */
+export function restoreMs({ restart }: Pick<OidcSpec, 'restart'>): number {
+  return (restart.minimumWaitSeconds + restart.stopTimeoutSeconds) * 1000 + RESTORE_SLACK_MS;
+}
+
 /** @throws ColonnadeError as the session's `run`; what was done shows the next look */
 export async function perform(
   session: NodeSession,
@@ -20,8 +25,7 @@ export async function perform(
   action: Change,
   { payload, oidc }: { payload: Payload; oidc: OidcSpec },
 ): Promise<void> {
-  const { minimumWaitSeconds, stopTimeoutSeconds } = oidc.restart;
-  const restoreMs = String((minimumWaitSeconds + stopTimeoutSeconds) * 1000 + RESTORE_SLACK_MS);
+  const deadline = String(restoreMs(oidc));
   switch (action.do) {
     case 'begin':
       return session.run(access, { verb: 'begin', input: `${line(action.journal)}${payload.bundle}` });
@@ -30,9 +34,9 @@ export async function perform(
     case 'write-key':
       return session.run(access, { verb: 'write-key', input: payload.key ?? '' });
     case 'arm':
-      return session.run(access, { verb: 'arm', args: [restoreMs] });
+      return session.run(access, { verb: 'arm', args: [deadline] });
     case 'park':
-      return session.run(access, { verb: 'park', args: [restoreMs], input: line(action.journal) });
+      return session.run(access, { verb: 'park', args: [deadline], input: line(action.journal) });
     case 'roll-back':
       return session.run(access, { verb: 'note', input: line(action.journal) });
     default:

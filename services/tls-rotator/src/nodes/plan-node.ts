@@ -6,7 +6,7 @@ import type { NodePlan } from '../rules/node-machine.ts';
 import { bundleFor, type TrustFacts } from '../rules/trust-order.ts';
 import { caFileOf, type OidcSpec } from '../spec.ts';
 import type { PlanFor } from './look.ts';
-import type { RollJob } from './roller.ts';
+import type { PlanJob, RollJob } from './roller.ts';
 
 /** What decides whether old CAs go; `source` is the CA bundle of the source. */
 export function trustOf(
@@ -17,18 +17,19 @@ export function trustOf(
 }
 
 /**
- * What a node is to become. Without a source, or where the spec has gone over to another file meanwhile, it goes on to
- * what it was begun with.
+ * What a node is to become. Without a source, or where the spec has gone over to another file meanwhile, or where nothing
+ * may be begun, it goes on to what it was begun with.
  * @throws ColonnadeError `unprocessable`: its authentication configuration cannot be changed, and why
  */
 export function planFor(
-  job: Pick<RollJob, 'oidc' | 'source' | 'servedSinceMs'>,
+  job: Pick<PlanJob, 'oidc' | 'source' | 'servedSinceMs' | 'finishOnly'>,
   { present, facts, begunWith }: Parameters<PlanFor>[0],
 ): ReturnType<PlanFor> {
   const { oidc, source } = job;
   const waits = waitsOf(oidc, begunWith === undefined ? undefined : facts.journal);
   const bundle = source?.facts.caBundle;
-  if (bundle === undefined || begunWith !== undefined) {
+  const isBegun = begunWith !== undefined || (job.finishOnly === true && facts.journal !== undefined);
+  if (bundle === undefined || isBegun) {
     const target = facts.journal?.target ?? facts.ca?.hash ?? '';
     return { ...waits, target, keyTarget: undefined, bundle: present };
   }

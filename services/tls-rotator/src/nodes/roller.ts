@@ -15,9 +15,14 @@ export type RollJob = {
   status: Status;
   /** Told while a node is worked on; must not throw. */
   onProgress: (result: RollResult) => Promise<void>;
+  /** Whether another source or spec is wanted by now than this one. */
+  isOutdated: () => boolean;
+  /** The rotator is being ended: whoever comes next goes on. */
+  stop: AbortSignal;
 };
 
-export type PlanJob = Pick<RollJob, 'ingress' | 'oidc' | 'source' | 'servedSinceMs' | 'status'>;
+export type PlanJob = Pick<RollJob, 'ingress' | 'oidc' | 'source' | 'servedSinceMs' | 'status'> &
+  Partial<Pick<RollJob, 'finishOnly'>>;
 
 export type RollResult = {
   /** `done`: every node trusts the source and runs with it. */
@@ -32,10 +37,10 @@ export type RollResult = {
   againMs?: number;
 };
 
-/** Brings nodes to what they have to trust, one after the other. */
 /** What would be done on one node; `done`: it needs nothing. */
 export type NodeStep = { name: string; does: TlsStep['does'] | 'done'; why: string };
 
+/** Brings nodes to what they have to trust, one after the other. */
 export type NodeRoller = AsyncDisposable & {
   /**
    * Looks at every node and works on one, until that one is finished or has to wait. Once the API server of a node is

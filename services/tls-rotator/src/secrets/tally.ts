@@ -4,15 +4,16 @@ import type { Selection } from '../rules/namespaces.ts';
 import type { TargetData, TargetView } from './target.ts';
 import type { WriteResult } from './write-target.ts';
 
-export type Counts = {
-  updated: number;
-  unchanged: number;
-  created: number;
-  missing: number;
-  failed: number;
-  contested: number;
-  conflict: number;
-};
+export const COUNTED = [
+  'updated',
+  'unchanged',
+  'created',
+  'missing',
+  'failed',
+  'contested',
+  'conflict',
+] as const;
+export type Counts = Record<(typeof COUNTED)[number], number>;
 export type Failure = { namespace: string; reason: string };
 export type SyncResult = {
   counts: Counts;
@@ -43,15 +44,7 @@ export type Memory = { contest: Contest; written: string | undefined };
 export type Tally = ReturnType<typeof createTally>;
 
 export function createTally({ selection }: SyncJob) {
-  const counts: Counts = {
-    updated: 0,
-    unchanged: 0,
-    created: 0,
-    missing: 0,
-    failed: 0,
-    contested: 0,
-    conflict: 0,
-  };
+  const counts = Object.fromEntries(COUNTED.map((name) => [name, 0])) as Counts;
   const failures: Failure[] = [];
   const written: { namespace: string; outcome: 'updated' | 'created' }[] = [];
   let retryAtMs: number | undefined;
