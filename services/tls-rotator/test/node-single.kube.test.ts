@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { appendFile, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { skipWithoutKube } from '../../../test/support/kube/find-kube.ts';
 import { skipWithoutNodes } from '../../../test/support/kube-nodes/network.ts';
 import type { TestNode } from '../../../test/support/kube-nodes/nodes.ts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { type ControlPlane, startControlPlane } from './control-plane.ts';
+import { runTool } from './pki.ts';
 import { type Rotator, startRotator } from './support.ts';
 
 const LIMIT = { limitMs: 200_000, everyMs: 200 };
@@ -70,6 +73,25 @@ describe('a control plane of one API server, which is the one the rotator talks 
     const lost = at((l) => l.msg === 'lease not renewed');
     assert.ok(step('park') < lost && lost < step('finish'), 'no Lease could be renewed meanwhile');
     await waitFor('a token with a new key', () => plane.takesFreshToken(node), LIMIT);
+  });
+
+  test('is reached through OpenSSH where only the authority of its host certificate is pinned', async () => {
+    const [authority, host] = ['host-authority', 'host_ed25519'].map((name) => path.join(node.dir, name));
+    runTool('ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', `${authority}`);
+    runTool('ssh-keygen', '-q', '-s', `${authority}`, '-h', '-I', 'one', '-n', node.address, `${host}.pub`);
+    await appendFile(path.join(node.dir, 'sshd_config'), `HostCertificate ${host}-cert.pub\n`);
+    await node.kill();
+    await node.start();
+    await waitFor('it to be ready', () => plane.isReady(node), LIMIT);
+    const pin = `@cert-authority * ${await readFile(`${authority}.pub`, 'utf8')}`;
+    await plane.cluster.setSecret('colonnade', { known_hosts: pin }, 'tls-rotator-known-hosts');
+    const before = await pid();
+    const next = plane.newMaterial('by certificate');
+    await plane.cluster.setSecret('ingress', next);
+    await waitFor('the Secret', () => served(next['tls.crt']), LIMIT);
+    await until('True Rotated');
+    assert.notEqual(await pid(), before);
+    assert.ok((await plane.caOn(node)).startsWith(next['ca.crt'].trim()));
   });
 
   test('keeps the CA of what is served, also where a source comes and goes half-way', async () => {
