@@ -37,12 +37,17 @@ sum() {
   if [ -e "$1" ]; then sha256sum <"$1" | cut -d ' ' -f 1; else echo none; fi
 }
 
+is_mount() {
+  cut -d ' ' -f 5 /proc/self/mountinfo | grep -qxF "$(readlink -f "$1")"
+}
+
 prepare() {
   mkdir -p "$home"
   chown 0:0 "$home"
   chmod 0700 "$home"
+  [ "$(stat -c %d "$home")" = "$(stat -c %d "$folder")" ] || fail "$home is not on the file system of $folder"
   # Between two mounts nothing is moved in one step, not even on one file system.
-  [ "$(stat -c %m "$home")" = "$(stat -c %m "$folder")" ] || fail "$home and $folder are not on one mount"
+  if is_mount "$home" || is_mount "$folder"; then fail "$home and $folder are not on one mount"; fi
   [ -w "$folder" ] || fail "$folder cannot be written to"
 }
 
