@@ -25,7 +25,7 @@ test('a spec is held against what the settings allow', () => {
   const key = (path: string) => ({ writeKey: { enabled: true, path } });
   for (const [oidc, code, message] of [
     [{ destCAPath: '/etc/passwd' }, 'forbidden', /ALLOWED_NODE_PATHS does not allow \/etc\/passwd/u],
-    [key('/root/key'), 'forbidden', /ALLOWED_NODE_PATHS/u],
+    [key('/opt/key'), 'forbidden', /ALLOWED_NODE_PATHS/u],
     [{ nodes: { list: [{ name: 'n', address: '10.0.0.2' }] } }, 'forbidden', /ALLOWED_NODE_ADDRESSES/u],
     [key('/etc/kubernetes/pki/ingress-ca.crt'), 'unprocessable', /writeKey\.path is the file of the CA/u],
     [

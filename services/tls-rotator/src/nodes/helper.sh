@@ -214,6 +214,7 @@ disarm() {
 case $verb in
 look) look ;;
 read-ca) if [ -e "$ca" ]; then cat "$ca"; fi ;;
+read-previous) if [ -e "$previous" ]; then cat "$previous"; fi ;;
 begin)
   # Standard input: the journal as one line, then the bundle. What is there now is kept once, whatever comes after.
   prepare

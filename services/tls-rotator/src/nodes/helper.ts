@@ -12,6 +12,7 @@ const STEP_MS = 30_000;
 export type Verb =
   | 'look'
   | 'read-ca'
+  | 'read-previous'
   | 'begin'
   | 'write'
   | 'write-previous'

@@ -1,6 +1,6 @@
 import { ColonnadeError, toColonnadeError } from '@colonnade/contracts';
 import { hashOf } from '../rules/certificates.ts';
-import type { NodeFacts } from '../rules/node-facts.ts';
+import { type Journal, NO_FILE, type NodeFacts } from '../rules/node-facts.ts';
 import type { NodePlan } from '../rules/node-machine.ts';
 import type { NodeAddress } from './find-nodes.ts';
 import type { Access, NodeSession } from './session.ts';
@@ -29,6 +29,8 @@ export type LookOptions = {
 
 export type PlanFor = (seen: {
   present: string;
+  /** What is to be trusted further on, beside what is new. */
+  trusted: string;
   facts: NodeFacts;
   /** The file that work was begun with, where the spec names another one by now. */
   begunWith: string | undefined;
@@ -77,7 +79,23 @@ async function lookAt(session: NodeSession, asked: Access, { isAllowedFile, relo
       'unavailable',
       `${access.paths.ca} changed while it was read, or is larger than can be read`,
     );
+  const trusted =
+    facts.journal === undefined ? present : await trustedBefore(session, access, facts.journal, present);
   const ready = await session.ready(access);
   const loaded = ready && (reload || apply === 'reload') ? await session.loaded(access) : undefined;
-  return { access, facts, present, ready, loaded, begunWith };
+  return { access, facts, present, trusted, ready, loaded, begunWith };
+}
+
+/**
+ * What the node trusted when work on it was begun, and everything that is served is trusted by. What was brought since may
+ * be the very thing that its API server refuses, and must not be handed on.
+ */
+async function trustedBefore(
+  session: NodeSession,
+  access: Access,
+  { previous }: Journal,
+  present: string,
+): Promise<string> {
+  const kept = await session.readPrevious(access);
+  return previous === NO_FILE || hashOf(kept) === previous ? kept : present;
 }

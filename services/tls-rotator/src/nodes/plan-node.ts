@@ -23,7 +23,7 @@ export function trustOf(
  */
 export function planFor(
   job: Pick<PlanJob, 'oidc' | 'source' | 'servedSinceMs' | 'finishOnly'>,
-  { present, facts, begunWith }: Parameters<PlanFor>[0],
+  { present, trusted, facts, begunWith }: Parameters<PlanFor>[0],
 ): ReturnType<PlanFor> {
   const { oidc, source } = job;
   const waits = waitsOf(oidc, begunWith === undefined ? undefined : facts.journal);
@@ -33,7 +33,7 @@ export function planFor(
     const target = facts.journal?.target ?? facts.ca?.hash ?? '';
     return { ...waits, target, keyTarget: undefined, bundle: present };
   }
-  const text = textFor(oidc, trustOf(job, bundle), present);
+  const text = textFor(oidc, trustOf(job, bundle), trusted);
   return {
     ...waits,
     target: hashOf(text),

@@ -18,6 +18,8 @@ export type NodeSession = AsyncDisposable & {
   /** @throws ColonnadeError of `connectSsh` and `runHelper` */
   look(access: Access): Promise<NodeFacts>;
   readCa(access: Access): Promise<string>;
+  /** What was there before work on it was begun, as it is kept beside the journal. */
+  readPrevious(access: Access): Promise<string>;
   ready(access: Access): Promise<boolean>;
   /** SHA-256 of the authentication configuration its API server says it runs with; undefined: it tells of none. */
   loaded(access: Access): Promise<string | undefined>;
@@ -51,6 +53,7 @@ export function createNodeSession(node: NodeAddress): NodeSession {
     node,
     look: async (access) => parseLook(await helper(access, { verb: 'look' })),
     readCa: (access) => helper(access, { verb: 'read-ca' }),
+    readPrevious: (access) => helper(access, { verb: 'read-previous' }),
     async ready(access) {
       try {
         return await isReady(await connected(access), access.probe);
