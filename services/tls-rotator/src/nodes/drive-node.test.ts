@@ -37,16 +37,18 @@ describe('work on a node', () => {
   /** A look takes a second, by a clock of its own. */
   const job = (look: () => NodeFacts, changes: Partial<DriveJob> = {}) => {
     const steps: string[] = [];
+    const tooLong = new AbortController();
     const session = {
       async look() {
         nowMs += 1000;
+        if (nowMs > 1_000_000) tooLong.abort();
         return look();
       },
       ready: async () => false,
       run: async (_: unknown, { verb }: { verb: string }) => void steps.push(verb),
     } as unknown as NodeSession;
     const base: DriveJob = {
-      ...{ session, access: {} as never, oidc: OIDC, pollMs: 0, stop: new AbortController().signal },
+      ...{ session, access: {} as never, oidc: OIDC, pollMs: 0, stop: tooLong.signal },
       plan: {
         ...{ target: 'new', keyTarget: undefined },
         ...{ minWaitMs: 20_000, goneTimeoutMs: 120_000, readyTimeoutMs: 300_000 },
