@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { BridgeClient } from '@colonnade/embedded';
-import { toPlain } from '@colonnade/value';
+import { toPlain, type Value } from '@colonnade/value';
 import { MongoClient } from 'mongodb';
 import { mongoForTests, skipWithoutMongo, skipWithoutOwnMongo } from '../support/mongo.ts';
 import { stackForTests, writeEstate } from '../support/stack.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const root = { tgt_type: 'root' };
+type Version = { name: string; state: string; values: number };
 const WRITES = 60;
 const [skip, skipOwn] = [await skipWithoutMongo(), await skipWithoutOwnMongo()];
 
@@ -54,6 +55,58 @@ describe('the whole line on MongoDB', () => {
     await mongo.server?.restart();
     const back = await waitFor('merges to come back', () => merged(bridge), { limitMs: 30_000 });
     assert.deepEqual(back, { counter: WRITES - 1, password: 'sealed and opened' });
+  });
+
+  test('a key is followed by another: values come under it with their history, and the one before is barred and destroyed', {
+    skip,
+  }, async () => {
+    await using mongo = await mongoForTests();
+    const env = { ...storeEnv(mongo, mongo.freshDatabase()), KMS_KEY_PREPUBLISH_S: '1', REWRAP_RUN_MS: '0' };
+    await using stack = await stackForTests({ env });
+    const { api } = stack;
+    const bridge = stack.bridge(await stack.addMaster('m1'));
+    const write = writeEstate(api);
+    await write.minion('m1', 'web', []);
+    const [kept, gone] = [
+      await write.pillar(root, 'kept', 'first', true),
+      await write.pillar(root, 'gone', 'x', true),
+    ];
+    const etag = (await api.call('GET', `/pillars/${kept.pid}`)).headers.get('etag') ?? '';
+    await api.call('POST', `/pillars/${kept.pid}/replace`, { value: 'second' }, { 'if-match': etag });
+    await write.remove(gone.pid);
+    const key = async (url: string, body?: Value) =>
+      toPlain((await api.call('POST', `/keys/pillars/${url}`, body)).value ?? null) as Record<
+        string,
+        unknown
+      >;
+    const versions = async () => {
+      const { items } = toPlain((await api.call('GET', '/keys')).value ?? null) as { items: Version[] };
+      return items.filter(({ name }) => name === 'pillars');
+    };
+    // One pillar, its two versions, and two of what was deleted.
+    assert.deepEqual(
+      (await versions()).map(({ values }) => values),
+      [5],
+    );
+    await key('rotate');
+    await waitFor('the next version to seal', async () => (await versions())[1]?.state === 'active');
+    await key('rewrap');
+    await waitFor('the rewrap', async () => (await versions())[0]?.values === 0, { limitMs: 30_000 });
+    assert.deepEqual(
+      (await versions()).map(({ values }) => values),
+      [0, 5],
+    );
+    assert.equal((await api.call('GET', `/pillars/${kept.pid}`)).status, 200);
+    await key('min-version', { version: 2n });
+    assert.equal((await key('destroy', { version: 1n })).state, 'destroyed');
+    assert.deepEqual(await merged(bridge), { kept: 'second' });
+    const { items } = toPlain((await api.call('GET', `/pillars/${kept.pid}/versions`)).value ?? null) as {
+      items: { clock: number }[];
+    };
+    const now = (await api.call('GET', `/pillars/${kept.pid}`)).headers.get('etag') ?? '';
+    const tick = BigInt(Math.min(...items.map(({ clock }) => clock)));
+    await api.call('POST', `/pillars/${kept.pid}/restore`, { tick }, { 'if-match': now });
+    assert.deepEqual(await merged(bridge), { kept: 'first' });
   });
 
   test('with CACHE=off a merge returns what another program wrote beside us', {
