@@ -10,8 +10,10 @@ import {
   BUS_USERS,
   type BusUser,
   ENDPOINTS,
+  EVENTS_DEAD_STREAM,
   EVENTS_STREAM,
   inboxPrefix,
+  SERVICE_EVENTS_STREAM,
   STREAMS,
   subjectOf,
   TASK_STATES_STREAM,
@@ -39,7 +41,7 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
   'pillar-api': {
     asks: ['kms.*.api', 'kms.open.workload', 'kms.keys-list', 'kms.jwks', 'merger.explain', 'hooks.*'],
     events: ['pillar.created', 'tls.rotated'],
-    streams: ['say that a task lives', 'read which tasks live', 'see EVENTS', 'see AUDIT'],
+    streams: ['say that a task lives', 'an event of a service', 'read which tasks live', 'see EVENTS', 'see AUDIT'],
   },
   'pillar-merger': { asks: ['kms.open.merger', 'kms.jwks', 'estate.register-minion'] },
   'crypto-kms': { asks: [], streams: ['read which tasks live'] },
@@ -51,11 +53,14 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
   'tls-rotator': { asks: [], events: ['tls.rotated'] },
   'hook-runner': {
     asks: ['merger.compile', 'merger.refresh', 'estate.list-touched'],
-    streams: ['read EVENTS as hook-runner', 'let EVENTS go', 'see EVENTS'],
+    streams: [
+      ...['read EVENTS as hook-runner', 'let EVENTS go', 'see EVENTS'],
+      'read events of services as hook-runner',
+    ],
   },
   operator: {
     asks: ['kms.keys-list', 'kms.jwks', 'merger.explain', 'tls.*'],
-    streams: ['read anchors', 'read dead letters', ...STREAMS.map((stream) => `see ${stream}`)],
+    streams: ['read anchors', 'read dead letters', 'read refused events', ...STREAMS.map((stream) => `see ${stream}`)],
   },
   provisioner: {
     asks: [],
@@ -69,6 +74,9 @@ const ACTS: Readonly<Record<string, string>> = {
   'read which tasks live': `$JS.API.DIRECT.GET.${TASK_STATES_STREAM}`,
   'read anchors': `$JS.API.DIRECT.GET.${AUDIT_ANCHOR_STREAM}`,
   'read dead letters': `$JS.API.DIRECT.GET.${AUDIT_DEAD_STREAM}`,
+  'read refused events': `$JS.API.DIRECT.GET.${EVENTS_DEAD_STREAM}`,
+  'an event of a service': subjectOf('events-external', 'x.y'),
+  'read events of services as hook-runner': `$JS.API.CONSUMER.MSG.NEXT.${SERVICE_EVENTS_STREAM}.hook-runner`,
   'read AUDIT as file': `$JS.API.CONSUMER.MSG.NEXT.${AUDIT_STREAM}.file`,
   'read AUDIT as webhook': `$JS.API.CONSUMER.MSG.NEXT.${AUDIT_STREAM}.webhook`,
   'read EVENTS as hook-runner': `$JS.API.CONSUMER.MSG.NEXT.${EVENTS_STREAM}.hook-runner`,
