@@ -69,6 +69,33 @@ export async function drive(
   return { p50Ms: at(0.5), p99Ms: at(0.99), perSecond: times.length / seconds };
 }
 
+/**
+ * Calls each trial once after the other for so long, so that a moment in which the machine is busy meets one call of each and
+ * not a whole trial. @returns calls a second, by the median of each round
+ */
+export async function inTurns<T extends string>(
+  repeats: number,
+  ms: number,
+  trials: Readonly<Record<T, () => Promise<unknown>>>,
+): Promise<Record<T, Spread>> {
+  const names = Object.keys(trials) as T[];
+  const found = Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<T, number[]>;
+  for (let round = 0; round <= repeats; round++) {
+    const times = new Map(names.map((name) => [name, [] as number[]]));
+    for (const untilMs = performance.now() + ms * names.length; performance.now() < untilMs; ) {
+      for (const name of names) {
+        const beganMs = performance.now();
+        await trials[name]();
+        times.get(name)?.push(performance.now() - beganMs);
+      }
+    }
+    // Nothing is warm in the first one.
+    if (round === 0) continue;
+    for (const name of names) found[name].push(1000 / spreadOf(times.get(name) ?? []).median);
+  }
+  return Object.fromEntries(names.map((name) => [name, spreadOf(found[name])])) as Record<T, Spread>;
+}
+
 /** Runs something synchronous again and again for so long. @returns how often a second */
 export function loop(ms: number, work: () => void, perCall = 1): number {
   const startedMs = performance.now();

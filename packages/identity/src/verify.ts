@@ -1,4 +1,4 @@
-import { createHash, type KeyObject } from 'node:crypto';
+import { hash, type KeyObject } from 'node:crypto';
 import {
   ColonnadeError,
   LIMITS,
@@ -51,7 +51,7 @@ export function createWorkloadVerifier(options: {
     if (token.length > LIMITS.workloadTokenChars) throw refuse('is too long');
     // The library decodes what has padding or blanks in it as well; one token has one text.
     if (!COMPACT.test(token)) throw refuse('is no token of a workload');
-    const digest = createHash('sha256').update(token).digest('base64');
+    const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
     if (known !== undefined && (await isStillGood(keys, known, nowMs()))) return known.identity;
     verified.delete(digest);

@@ -15,7 +15,7 @@ import { jwtVerify, SignJWT } from 'jose';
 import { tempDir } from '../../support/temp.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { against, type Figure } from '../figure.ts';
-import { drive, interleave } from '../measure.ts';
+import { inTurns } from '../measure.ts';
 
 const ISSUER = 'https://colonnade.example';
 const TASK = '0198f2d4-1c57';
@@ -50,19 +50,18 @@ export const identity: Figure = {
       audience: WORKLOAD_AUDIENCE,
       typ: WORKLOAD_TOKEN_TYP,
     };
-    const perSecond = (work: () => Promise<unknown>) => () => drive({ concurrency: 1, ms: trialMs }, work);
-    const found = await interleave(repeats, {
-      bare: perSecond(() => jwtVerify(next(), publicKey, rules)),
-      view: perSecond(async () => view.requireLive((await verify(next())).sub.slice('task:'.length))),
-      store: perSecond(async () => askStore(store, (await verify(next())).sub)),
-      again: perSecond(async () => askStore(store, (await verify(again)).sub)),
+    const found = await inTurns(repeats, trialMs, {
+      bare: () => jwtVerify(next(), publicKey, rules),
+      view: async () => view.requireLive((await verify(next())).sub.slice('task:'.length)),
+      store: async () => askStore(store, (await verify(next())).sub),
+      again: async () => askStore(store, (await verify(again)).sub),
     });
-    const row = { unit: 'tokens/s', better: 'higher', floor: found.bare.perSecond } as const;
+    const row = { unit: 'tokens/s', better: 'higher', floor: found.bare } as const;
     const floorIs = 'jose, the signature and the claims of RFC 7519 alone';
     return [
-      ['verify, the state by a view of 10,000 tasks', found.view.perSecond] as const,
-      ['verify, the state by the estate (SQLite)', found.store.perSecond] as const,
-      ['the same, of a token that came before', found.again.perSecond] as const,
+      ['verify, the state by a view of 10,000 tasks', found.view] as const,
+      ['verify, the state by the estate (SQLite)', found.store] as const,
+      ['the same, of a token that came before', found.again] as const,
     ].map(([what, ours]) => against({ ...row, floorIs, what, ours }, { atLeast: 0.7 }));
   },
 };

@@ -10,6 +10,11 @@ import { SCHEMA_VERSION } from './schema.ts';
 export type ReadConnection = {
   /** Runs the function in one read transaction. @throws ColonnadeError `unavailable` when the store cannot answer */
   read<T>(run: (db: Db, clock: ReadClock) => T): T;
+  /**
+   * As `read`, for what is asked again and again: kept until anybody has written, which SQLite tells exactly.
+   * @param key names what is read, and nothing else; whoever gets a record must not change it
+   */
+  readKept<T>(key: string, run: (db: Db) => T): T;
   close(): void;
 };
 
@@ -17,32 +22,56 @@ export function createReadConnection(path: string, busyTimeoutMs: number): ReadC
   let db: Db | undefined;
   let seen: Clock | undefined;
   let closed = false;
+  const kept = createKept();
   const drop = () => {
     const old = db;
     db = undefined;
+    kept.clear();
     old?.close();
   };
+  const inTransaction = <T>(open: Db, run: (db: Db, clock: ReadClock) => T): T =>
+    readTransaction(open, (within, clock) => {
+      checkForward(seen, clock);
+      seen = clock;
+      return run(within, clock);
+    });
+  const withOpen = <T>(run: (open: Db) => T): T => {
+    if (closed) throw new ColonnadeError('unavailable', 'the estate store is closed');
+    try {
+      if (db !== undefined) dropReplaced(db, drop);
+      db ??= openReadOnly(path, busyTimeoutMs);
+      return run(db);
+    } catch (thrown) {
+      const error = toStoreError(thrown);
+      if (error.code === 'unavailable' || error.code === 'misconfigured' || error.code === 'internal') drop();
+      throw error;
+    }
+  };
   return {
-    read(run) {
-      if (closed) throw new ColonnadeError('unavailable', 'the estate store is closed');
-      try {
-        if (db !== undefined) dropReplaced(db, drop);
-        db ??= openReadOnly(path, busyTimeoutMs);
-        return readTransaction(db, (open, clock) => {
-          checkForward(seen, clock);
-          seen = clock;
-          return run(open, clock);
-        });
-      } catch (thrown) {
-        const error = toStoreError(thrown);
-        if (error.code === 'unavailable' || error.code === 'misconfigured' || error.code === 'internal')
-          drop();
-        throw error;
-      }
-    },
+    read: (run) => withOpen((open) => inTransaction(open, run)),
+    readKept: (key, run) => withOpen((open) => kept.find(open, key, () => inTransaction(open, run))),
     close() {
       closed = true;
       drop();
+    },
+  };
+}
+
+/** Records that are kept at most; of a fleet's tasks those that ask now. */
+const KEPT = 1000;
+
+function createKept() {
+  let version: number | undefined;
+  const kept = new Map<string, unknown>();
+  return {
+    clear: () => kept.clear(),
+    find<T>(db: Db, key: string, read: () => T): T {
+      // Another one as soon as any other connection has committed, and this one never writes. It is taken before what is read.
+      const now = db.get<{ data_version: number }>('PRAGMA data_version')?.data_version;
+      if (now === undefined || now !== version || kept.size >= KEPT) kept.clear();
+      version = now;
+      if (!kept.has(key)) kept.set(key, read());
+      return kept.get(key) as T;
     },
   };
 }

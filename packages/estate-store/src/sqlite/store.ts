@@ -94,7 +94,7 @@ type Writing = Pick<
   'write' | 'trimHistory' | 'dropOutbox' | 'acquireLease' | 'releaseLease' | 'noteTokenUse' | keyof KeyWrites
 >;
 
-function createReading({ read }: ReadConnection): Reading {
+function createReading({ read, readKept }: ReadConnection): Reading {
   return {
     snapshot: async (query) => read((db, clock) => readSnapshot(db, clock, query)),
     getPillar: async (pid) => read((db) => reads.readPillar(db, pid)),
@@ -123,7 +123,8 @@ function createReading({ read }: ReadConnection): Reading {
     readOutbox: async (limit) => read((db) => reads.readOutbox(db, limit)),
     getTemplate: async (id) => read((db) => tasks.readTemplate(db, id)),
     listTemplates: async (page) => read((db) => tasks.listTemplates(db, page)),
-    getTask: async (id) => read((db) => tasks.readTask(db, id)),
+    // Of each request of a task it is asked whether that task lives.
+    getTask: async (id) => readKept(`task ${id}`, (db) => tasks.readTask(db, id)),
     listTasks: async (filter, page) => read((db) => tasks.listTasks(db, filter, page)),
     getInventory: async (master, id) => read((db) => inventories.readInventory(db, master, id)),
     listInventories: async (filter, page) => read((db) => inventories.listInventories(db, filter, page)),
