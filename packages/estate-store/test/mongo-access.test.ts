@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import type { ColonnadeError } from '@colonnade/contracts';
 import { apiRole, mergerRole, openMongoReader, openMongoStore } from '@colonnade/estate-store';
 import { MongoClient } from 'mongodb';
+import { makeAuthority } from '../../../test/support/certificates.ts';
 import { mongoForTests, skipWithoutOwnMongo } from '../../../test/support/mongo.ts';
 import { tempDir } from '../../../test/support/temp.ts';
+import { waitFor } from '../../../test/support/wait-for.ts';
 
 const look = {
   since: undefined,
@@ -122,5 +124,44 @@ describe('access to the database', { skip: await skipWithoutOwnMongo() }, () => 
     assert.match(await refusal(openMongoStore(options)), /^unavailable: /u, 'nor one of the system');
     const missing = { caFile: path.join(dir.path, 'absent.pem') };
     assert.match(await refusal(openMongoStore({ ...options, tls: missing })), /^misconfigured: /u);
+  });
+
+  test('over TLS a next CA and a next certificate of ours are taken while it runs; a file that is none changes nothing', async () => {
+    await using dir = await tempDir('certs');
+    const [first, next] = [await makeAuthority(dir.path, 'first'), await makeAuthority(dir.path, 'next')];
+    const server = await first.issue('server');
+    const clients = path.join(dir.path, 'clients.pem');
+    await writeFile(clients, Buffer.concat([await readFile(first.certFile), await readFile(next.certFile)]));
+    await using mongo = await mongoForTests({ tls: { ...server, caFile: clients } });
+    const caFile = path.join(dir.path, 'trusted.pem');
+    const certificateKeyFile = path.join(dir.path, 'own.pem');
+    const give = async (authority: typeof first) => {
+      const own = await authority.issue('own');
+      const pair = [await readFile(own.certFile), await readFile(own.keyFile)];
+      await writeFile(certificateKeyFile, Buffer.concat(pair));
+      await writeFile(caFile, await readFile(authority.certFile));
+    };
+    await give(first);
+    const options = { url: mongo.url, database: mongo.freshDatabase(), selectTimeoutMs: 1000 };
+    await using store = await openMongoStore({ ...options, tls: { caFile, certificateKeyFile } });
+    const works = () => waitFor('an answer', () => store.ping().then(() => true), { limitMs: 20_000 });
+    await works();
+
+    const whole = await readFile(caFile, 'utf8');
+    for (const text of ['half a certi', whole.slice(0, -100), `${whole}${whole.slice(0, 200)}`]) {
+      await writeFile(caFile, text);
+      const broken = { ...options, tls: { caFile } };
+      assert.match(await refusal(openMongoStore(broken)), /^misconfigured: /u);
+    }
+    await mongo.server?.restart();
+    await works();
+
+    const renewed = await next.issue('server');
+    for (const file of ['certFile', 'keyFile'] as const)
+      await writeFile(server[file], await readFile(renewed[file]));
+    await mongo.server?.restart();
+    assert.match(await refusal(store.ping()), /^unavailable: /u);
+    await give(next);
+    await works();
   });
 });

@@ -18,6 +18,7 @@ import type { InventoryDocument } from './inventories.ts';
 import { clientOptions, type MongoOptions, OPERATION_TIMEOUT_MS } from './options.ts';
 import type { ServiceDocument } from './services.ts';
 import type { TaskDocument, TemplateDocument } from './task-documents.ts';
+import { readTlsFiles } from './tls-files.ts';
 
 /** The one document of this collection that counts: the clock, with the version of the schema. */
 export type ClockDocument = {
@@ -131,7 +132,11 @@ export function openConnection(options: MongoOptions): Connection {
 function createClient(options: MongoOptions): MongoClient {
   const settings = clientOptions(options);
   try {
-    return new MongoClient(options.url, settings);
+    if (options.tls === undefined) return new MongoClient(options.url, settings);
+    const files = readTlsFiles(options.tls);
+    const client = new MongoClient(options.url, { ...settings, ...files.options });
+    files.follow(client);
+    return client;
   } catch {
     // What the driver says may repeat the url or what a file holds.
     throw new ColonnadeError('misconfigured', 'the url or the TLS files of MongoDB cannot be used');

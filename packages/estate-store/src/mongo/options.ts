@@ -9,7 +9,7 @@ export type MongoOptions = {
   password?: string | undefined;
   /** Where the user is known; `admin` unless given. */
   authDatabase?: string | undefined;
-  /** TLS is spoken when this is given, or when the url asks for it with `tls=true`. */
+  /** TLS is spoken when this is given, or when the url asks for it with `tls=true`. The files may be replaced while it runs. */
   tls?:
     | {
         /** CA that signed the servers' certificates; the system's when absent. */
@@ -41,7 +41,7 @@ const URL_OPTIONS: ReadonlySet<string> = new Set([
   ...['srvmaxhosts', 'srvservicename', 'appname'],
 ]);
 
-/** @throws ColonnadeError `misconfigured`; the url is not repeated */
+/** Without the TLS files. @throws ColonnadeError `misconfigured`; the url is not repeated */
 export function clientOptions(options: MongoOptions): MongoClientOptions {
   checkUrl(options.url);
   if (!/^[A-Za-z0-9_-]{1,63}$/u.test(options.database)) {
@@ -63,7 +63,7 @@ export function clientOptions(options: MongoOptions): MongoClientOptions {
     retryWrites: true,
     monitorCommands: options.onCommand !== undefined,
     ...credentials(options),
-    ...transport(options),
+    ...(options.tls === undefined ? {} : { tls: true }),
   };
 }
 
@@ -75,15 +75,6 @@ function credentials({ user, password, authDatabase }: MongoOptions): MongoClien
       ...(password === undefined ? {} : { password }),
     },
     authSource: authDatabase ?? 'admin',
-  };
-}
-
-function transport({ tls }: MongoOptions): MongoClientOptions {
-  if (tls === undefined) return {};
-  return {
-    tls: true,
-    ...(tls.caFile === undefined ? {} : { tlsCAFile: tls.caFile }),
-    ...(tls.certificateKeyFile === undefined ? {} : { tlsCertificateKeyFile: tls.certificateKeyFile }),
   };
 }
 
