@@ -41,7 +41,13 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
   'pillar-api': {
     asks: ['kms.*.api', 'kms.open.workload', 'kms.keys-list', 'kms.jwks', 'merger.explain', 'hooks.*'],
     events: ['pillar.created', 'tls.rotated'],
-    streams: ['say that a task lives', 'an event of a service', 'read which tasks live', 'see EVENTS', 'see AUDIT'],
+    streams: [
+      'say that a task lives',
+      'an event of a service',
+      'read which tasks live',
+      'see EVENTS',
+      'see AUDIT',
+    ],
   },
   'pillar-merger': { asks: ['kms.open.merger', 'kms.jwks', 'estate.register-minion'] },
   'crypto-kms': { asks: [], streams: ['read which tasks live'] },
@@ -60,7 +66,12 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
   },
   operator: {
     asks: ['kms.keys-list', 'kms.jwks', 'merger.explain', 'tls.*'],
-    streams: ['read anchors', 'read dead letters', 'read refused events', ...STREAMS.map((stream) => `see ${stream}`)],
+    streams: [
+      'read anchors',
+      'read dead letters',
+      'read refused events',
+      ...STREAMS.map((stream) => `see ${stream}`),
+    ],
   },
   provisioner: {
     asks: [],
