@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type BusUser,
   type Call,
@@ -148,6 +147,19 @@ function respond(
   const head = headers();
   head.set(HEADER_REPLY_KEY, keys.publicKey);
   message.respond(sealed, { headers: head });
+}
+
+let turn: Promise<void> | undefined;
+
+/** One for all that came together: their answers then leave in one write, and each write wakes the server. */
+function nextTurn(): Promise<void> {
+  turn ??= new Promise((resolve) => {
+    setImmediate(() => {
+      turn = undefined;
+      resolve();
+    });
+  });
+  return turn;
 }
 
 /** Whoever asked has given up; to work on for them would take the time of those who wait. @throws ColonnadeError `unavailable` */
