@@ -12,21 +12,23 @@ const MAX_IDS = 100_000;
 /**
  * The stream drops a message id it has had within two minutes, but after a restart it knows only the ids of what it still holds: not of
  * what the file had taken already. Whoever sends again what was stored before the restart would then be stored twice.
- * @param limit ids remembered, the newest
+ * @param limit ids remembered at most; at least the newest half of them
  */
 export function createSeenIds(limit = MAX_IDS): SeenIds {
-  const seqOf = new Map<string, number>();
+  // In two halves, of which the older one goes as a whole: to take the oldest out one by one costs as much as the rest of a record.
+  let newer = new Map<string, number>();
+  let older = newer;
   return {
     isRepeated({ seq, msgId }) {
       if (msgId === undefined) return false;
-      const first = seqOf.get(msgId);
+      const first = newer.get(msgId) ?? older.get(msgId);
       // The same message again: what became of it the first time is told by its sequence.
       if (first !== undefined) return first !== seq;
-      seqOf.set(msgId, seq);
-      if (seqOf.size > limit) {
-        const [oldest] = seqOf.keys();
-        if (oldest !== undefined) seqOf.delete(oldest);
+      if (newer.size >= limit / 2) {
+        older = newer;
+        newer = new Map();
       }
+      newer.set(msgId, seq);
       return false;
     },
   };
