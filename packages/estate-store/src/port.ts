@@ -123,8 +123,16 @@ export type Mutation =
   | { kind: 'scope.requireUnchanged'; pillarenv: string; since: number }
   /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
   | { kind: 'pillar.purgeHistory'; pid: string }
-  /** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
-  | { kind: 'collection.put'; expect: Expect; record: Omit<CollectionRecord, 'tick' | 'rule'> }
+  /**
+   * Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. `rule` as
+   * in `collection.rule`, null: it has none from now on; left out: the one it has stays.
+   */
+  | {
+      kind: 'collection.put';
+      expect: Expect;
+      record: Omit<CollectionRecord, 'tick' | 'rule'>;
+      rule?: string | null;
+    }
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }

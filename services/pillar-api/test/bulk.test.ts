@@ -157,6 +157,42 @@ describe('import, export and search', () => {
     assert.equal(omitted.trim().split('\n').length, lines.trim().split('\n').length - 1);
   });
 
+  test('an export that was cut is refused wherever it was, and nothing of it is imported; one of version 1 is not', async () => {
+    for (const [format, mediaType] of [
+      ['json', LINES],
+      ['yaml', YAML],
+    ] as const) {
+      const whole = (await send('GET', `/export?format=${format}`)).text.replaceAll('hello', `cut ${format}`);
+      const records = format === 'json' ? whole.split(/(?<=\n)/u) : whole.split(/(?=^---\n)/mu);
+      for (let kept = 1; kept < records.length; kept++) {
+        const cut = records.slice(0, kept).join('');
+        assertRefused(
+          await send('POST', '/import', cut, mediaType),
+          422,
+          'unprocessable',
+          new RegExp(`ends after ${kept - 1} records.*it was cut; export again.*nothing was imported`, 'u'),
+        );
+        const dry = report(await send('POST', '/import?dry_run=true', cut, mediaType));
+        assert.equal(dry.acceptable, false);
+        assert.match(dry.problems.at(-1)?.detail ?? '', /it was cut/u);
+      }
+      const hole = records.toSpliced(2, 1).join('');
+      const refused = await send('POST', '/import', hole, mediaType);
+      assert.match(refused.text, /the export had \d+ records, and here are \d+/u);
+      const found = plain(
+        await sendPlain(world.admin, 'POST', '/pillars/search', { value: `cut ${format}` }),
+      );
+      assert.deepEqual(found.items, []);
+      // As programs before wrote it: nobody can tell.
+      const old = records
+        .slice(0, -1)
+        .join('')
+        .replace(/("?version"?: ?)2/u, '$11')
+        .replaceAll('cut ', 'old ');
+      report(await send('POST', '/import?dry_run=true', old, mediaType));
+    }
+  });
+
   test('a secret that was deleted comes back from an export, sealed as it was', async () => {
     const lines = (await send('GET', '/export?format=json')).text.split('\n');
     const line = lines.find((one) => one.includes('$enc')) ?? '';

@@ -157,4 +157,63 @@ describe('collections with a rule', () => {
     const late = await sendPlain(world.admin, 'PUT', url, { collections: [] }, { 'if-match': etag });
     assertProblem(late, 412, 'precondition_failed');
   });
+
+  test('a rule goes with its collection: exported, imported with its members, kept, and taken away', async () => {
+    const move = async (method: string, path: string, body?: string) => {
+      const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': 'application/x-ndjson' };
+      const answer = await fetch(new URL(path, world.api.url), {
+        method,
+        headers,
+        ...(body ? { body } : {}),
+      });
+      const text = await answer.text();
+      assert.equal(answer.status, 200, text);
+      return text;
+    };
+    const ruleOf = async (id: string) => plain(await world.admin.send('GET', `/collections/${id}`)).rule;
+    const all = { all: [DEBIAN, { field: 'properties.load', op: 'eq', value: 1.5 }] };
+    await sendPlain(world.admin, 'POST', '/collections', { id: 'carried', name: 'carried' });
+    assert.equal((await setRule('carried', all)).status, 200);
+    await tell('carried-1', { os: { name: 'Debian' }, properties: { load: 1.5 } });
+    await register('carried-1');
+    const lines = (await move('GET', '/export?format=json')).split('\n');
+    const line = lines.find((one) => one.includes('"id":"carried"')) ?? '';
+    assert.deepEqual(JSON.parse(line).rule, all);
+    const text = await move('GET', '/export?format=yaml');
+    assert.match(text, /id: carried\n(?:.*\n)*?rule:\n/u);
+    const put = async (record: object) => {
+      const done = JSON.parse(await move('POST', '/import', JSON.stringify(record)));
+      return done.counts.collections as { updated: number; unchanged: number };
+    };
+    assert.equal((await put(JSON.parse(line))).unchanged, 1);
+    // Left out it stays; null takes it away, and the members with it; then it comes back as it was exported.
+    await put({ kind: 'collection', id: 'carried', name: 'renamed' });
+    assert.deepEqual(await ruleOf('carried'), all);
+    assert.deepEqual(await members('carried'), ['carried-1']);
+    assert.equal((await put({ kind: 'collection', id: 'carried', name: 'renamed', rule: null })).updated, 1);
+    assert.equal(await ruleOf('carried'), undefined);
+    assert.deepEqual(await members('carried'), []);
+    await put(JSON.parse(line));
+    assert.deepEqual(await ruleOf('carried'), all);
+    assert.deepEqual(await members('carried'), ['carried-1']);
+    await put({ kind: 'collection', id: 'carried-2', name: 'new', rule: DEBIAN });
+    assert.ok((await members('carried-2')).includes('carried-1'));
+  });
+
+  test('a rule that is none is refused with its record', async () => {
+    const body = (rule: unknown) =>
+      JSON.stringify({ kind: 'collection', id: 'debian', name: 'debian', rule });
+    const refused = async (text: string) => {
+      const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': 'application/x-ndjson' };
+      const answer = await fetch(new URL('/import', world.api.url), { method: 'POST', headers, body: text });
+      return [answer.status, await answer.text()] as const;
+    };
+    const before = plain(await world.admin.send('GET', '/collections/debian'));
+    for (const rule of ['web', {}, { field: 'kernel', op: 'exists' }, { all: [] }]) {
+      const [status, text] = await refused(body(rule));
+      assert.equal(status, 422, text);
+      assert.match(text, /line 1: rule.*nothing was imported/u);
+    }
+    assert.deepEqual(plain(await world.admin.send('GET', '/collections/debian')), before);
+  });
 });

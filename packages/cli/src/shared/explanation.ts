@@ -4,14 +4,15 @@ import { asList, asObject, targetText, textOf } from './view.ts';
 
 /** An explanation as a tree: each key, the scope that won, and those it overrode, nearest first. */
 export function explanationLines(found: ValueObject, only: string | undefined): string[] {
-  const { minion_id, master, pillarenv, clock, at } = found;
+  const { minion_id, master, pillarenv, clock, at, rule_collections: ruled } = found;
   const keys = asList(found.keys).map(asObject);
   const wanted = keys.filter(({ name }) => only === undefined || name === only);
   const when = at === undefined ? textOf(clock) : `${textOf(at)} (memberships and tasks of ${textOf(clock)})`;
   const head = `${textOf(minion_id)} of ${textOf(master)}, clock ${when}, pillarenv ${textOf(pillarenv)}`;
   const lines = wanted.flatMap((key, i) => keyLines(key, i === wanted.length - 1));
   const none = only === undefined ? '(it gets no pillar)' : `(it does not get "${only}")`;
-  return [head, ...(lines.length > 0 ? lines : [`└─ ${none}`])].map(escapeLine);
+  const byRule = ruled === undefined ? [] : [`a member by rule of ${asList(ruled).map(textOf).join(', ')}`];
+  return [head, ...byRule, ...(lines.length > 0 ? lines : [`└─ ${none}`])].map(escapeLine);
 }
 
 function keyLines(key: ValueObject, last: boolean): string[] {

@@ -9,6 +9,7 @@ import {
   zTemplateId,
   zUserSub,
 } from '../names.ts';
+import { zCollectionRule } from './collection-rules.ts';
 import { zCollectionName } from './collections.ts';
 import { zTimeAsked } from './common.ts';
 import { zInventoryFacts } from './inventories.ts';
@@ -20,13 +21,15 @@ import { taskTargets, zTaskState, zTemplateUpdate } from './tasks.ts';
 /** Media types of an import and an export: a stream of YAML documents, or of JSON texts, one to a line. */
 export const BULK_MEDIA_TYPES = { yaml: 'application/yaml', json: 'application/x-ndjson' } as const;
 
-/** The first record of an export; an import may begin with one. */
+/** The first and the last record of an export. An import needs none, but one that begins as an export ends as one, from version 2 on. */
 export const zEstateRecord = z.strictObject({
   kind: z.literal('estate'),
-  version: int({ min: 1, max: 1 }),
+  version: int({ min: 1, max: 2 }),
   /** Of the moment that was exported; for people. */
   clock: int().optional(),
   incarnation: z.string().max(64).optional(),
+  /** At the end of an export: how many records stand between its first and this one. */
+  records: int().optional(),
   /** At the end of an export: pillars of adopted records, which no import can make. */
   left_out: int().optional(),
 });
@@ -37,6 +40,8 @@ export const zCollectionRecord = z.strictObject({
   name: zCollectionName,
   parent_id: zCollectionId.nullable().optional(),
   owner: zUserSub.optional(),
+  /** Left out: a rule that is there stays; null: there is none from now on. */
+  rule: zCollectionRule.nullable().optional(),
 });
 
 /** Without its tokens, which are nowhere to be had. */

@@ -27,6 +27,27 @@ export function testCollections(create: h.CreateHarness): void {
     });
   });
 
+  test('a collection is made and changed with its rule in one piece; left out it stays', async () => {
+    await h.withStore(create, async (store) => {
+      const put = (expect: number | 'absent', rule?: string | null): Mutation => ({
+        ...{ ...h.putCollection('web'), expect },
+        ...(rule === undefined ? {} : { rule }),
+      });
+      const ruleNow = async () => (await store.getCollection('web'))?.rule;
+      const made = await h.writeTick(store, put('absent', '{"op":"exists"}'));
+      assert.equal(await ruleNow(), '{"op":"exists"}');
+      const kept = await h.writeTick(store, put(made));
+      assert.equal(await ruleNow(), '{"op":"exists"}');
+      const other = await h.writeTick(store, put(kept, '{"op":"absent"}'));
+      assert.equal(await ruleNow(), '{"op":"absent"}');
+      const taken = await h.writeTick(store, put(other, null));
+      assert.equal(await ruleNow(), undefined);
+      await store.stageImport('i', [put(taken, '{"op":"in"}') as never]);
+      await store.applyImport('i', { changes: 1, by: 'ada', atMs: 1, events: [] });
+      assert.equal(await ruleNow(), '{"op":"in"}');
+    });
+  });
+
   test('a branch is read root first, the collection itself last', async () => {
     await h.withStore(create, async (store) => {
       const parts = [

@@ -11,7 +11,7 @@ import type { Tx } from './transaction.ts';
 type Put = Extract<Mutation, { kind: 'collection.put' }>;
 
 /** @throws ColonnadeError already_exists | not_found | precondition_failed | conflict (cycle, depth, owner) */
-export async function putCollection(tx: Tx, { expect, record }: Put): Promise<void> {
+export async function putCollection(tx: Tx, { expect, record, rule: asked }: Put): Promise<void> {
   const { tables, within } = tx;
   const found = await tables.collections.findOne({ _id: record.id }, within);
   checkExpect('collection', found === null ? undefined : { tick: toNumber(found.tick) }, expect);
@@ -19,7 +19,8 @@ export async function putCollection(tx: Tx, { expect, record }: Put): Promise<vo
   const { parentId } = record;
   if (parentId !== undefined) checkTreePlace(record, await findPlace(tx, parentId, levels));
   if (found !== null && found.owner !== record.owner) await changeOwner(tx, levels.flat(), record.owner);
-  const ruled = found?.rule === undefined ? {} : { rule: found.rule };
+  const rule = asked === undefined ? found?.rule : asked;
+  const ruled = rule === undefined || rule === null ? {} : { rule };
   const document = fromCollection({ ...record, ...ruled, tick: tx.tick });
   await tables.collections.replaceOne({ _id: record.id }, document, { ...within, upsert: true });
   tx.change('collections');

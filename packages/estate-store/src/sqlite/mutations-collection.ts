@@ -15,7 +15,7 @@ const SUBTREE = `
   )`;
 
 /** @throws ColonnadeError already_exists | not_found | precondition_failed | conflict (cycle, depth, owner) */
-export function putCollection(tx: Tx, { expect, record }: Put): void {
+export function putCollection(tx: Tx, { expect, record, rule }: Put): void {
   const { db, tick } = tx;
   const found = db.get<CollectionRow>('SELECT * FROM collections WHERE id = ?', record.id);
   checkExpect('collection', found, expect);
@@ -33,6 +33,7 @@ export function putCollection(tx: Tx, { expect, record }: Put): void {
       ...[record.name, parent, tick, record.id],
     );
   }
+  if (rule !== undefined) db.run('UPDATE collections SET rule = ? WHERE id = ?', rule, record.id);
   tx.change('collections');
 }
 

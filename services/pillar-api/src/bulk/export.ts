@@ -13,7 +13,9 @@ import {
 import { type EstateView, namedCollections, type PillarRecord } from '@colonnade/estate-store';
 import { canonicalText, fromPlain, type Value, type ValueObject, valueToYaml } from '@colonnade/value';
 import type { BulkFormat } from '../http/streamed-route.ts';
+import { readRule } from '../membership/rule-text.ts';
 import { viewTime } from '../views.ts';
+import { MARKED_VERSION } from './whole.ts';
 
 /** Characters of a chunk handed on; a record is never cut. */
 const CHUNK_CHARS = 64 * 1024;
@@ -21,7 +23,8 @@ const CHUNK_CHARS = 64 * 1024;
 /**
  * The estate as text, record by record: collections with parents first, masters without tokens, minions, inventories,
  * templates, tasks, then pillars in the order of their target, name and environment. The same estate gives the same text.
- * Pillars no import can make (adopted ones in plain environments) are left out, and counted at the end.
+ * Pillars no import can make (adopted ones in plain environments) are left out, and counted at the end, where it also says
+ * how many records there are: one that was cut has no such end.
  */
 export async function* exportEstate(
   view: EstateView,
@@ -29,7 +32,7 @@ export async function* exportEstate(
 ): AsyncGenerator<string> {
   const write = format === 'yaml' ? asYaml : asLine;
   let chunk = '';
-  for await (const record of recordsOf(view, secrets)) {
+  for await (const record of markedRecords(view, secrets)) {
     chunk += write(record);
     if (chunk.length < CHUNK_CHARS) continue;
     yield chunk;
@@ -38,9 +41,24 @@ export async function* exportEstate(
   if (chunk !== '') yield chunk;
 }
 
-async function* recordsOf(view: EstateView, secrets: 'sealed' | 'omit'): AsyncGenerator<BulkRecord> {
+async function* markedRecords(view: EstateView, secrets: 'sealed' | 'omit'): AsyncGenerator<BulkRecord> {
   const { tick: clock, incarnation } = view.clock;
-  yield { kind: 'estate', version: 1, clock, incarnation };
+  const mark = { kind: 'estate', version: MARKED_VERSION } as const;
+  yield { ...mark, clock, incarnation };
+  const left = { out: 0 };
+  let records = 0;
+  for await (const record of recordsOf(view, secrets, left)) {
+    records += 1;
+    yield record;
+  }
+  yield { ...mark, records, ...(left.out > 0 ? { left_out: left.out } : {}) };
+}
+
+async function* recordsOf(
+  view: EstateView,
+  secrets: 'sealed' | 'omit',
+  left: { out: number },
+): AsyncGenerator<BulkRecord> {
   yield* collectionsOf(view);
   for await (const page of view.pages('masters')) {
     for (const { id, envs, onUnknownMinion } of page) {
@@ -55,17 +73,15 @@ async function* recordsOf(view: EstateView, secrets: 'sealed' | 'omit'): AsyncGe
     }
   }
   yield* tasksOf(view);
-  let leftOut = 0;
   for await (const page of view.pages('pillars')) {
     for (const pillar of page) {
       const target = targetOf(pillar);
-      if (target === undefined) leftOut += 1;
+      if (target === undefined) left.out += 1;
       if (target === undefined || (pillar.isSecret && secrets === 'omit')) continue;
       const { name, value, isSecret } = pillar;
       yield { kind: 'pillar', ...target, name, ...(isSecret ? { is_secret: true } : {}), value };
     }
   }
-  if (leftOut > 0) yield { kind: 'estate', version: 1, left_out: leftOut };
 }
 
 /** What tasks hang on comes first. */
@@ -97,12 +113,13 @@ async function* collectionsOf(view: EstateView): AsyncGenerator<BulkRecord> {
   for await (const page of view.pages('collections')) all.push(...page);
   const byParent = Map.groupBy(all, ({ parentId }) => parentId);
   for (let level = byParent.get(undefined) ?? []; level.length > 0; ) {
-    for (const { id, name, parentId, owner } of level) {
+    for (const { id, name, parentId, owner, rule } of level) {
       yield {
         kind: 'collection',
         id,
         name,
         ...(parentId === undefined ? { owner } : { parent_id: parentId }),
+        ...(rule === undefined ? {} : { rule: readRule(rule) }),
       };
     }
     level = level.flatMap(({ id }) => byParent.get(id) ?? []);

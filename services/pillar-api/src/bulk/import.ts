@@ -11,6 +11,7 @@ import { atLine, identityOf, type Planned, planRecord, type Step } from './plan.
 import { readRecords } from './read-records.ts';
 import { checkConfirmed, createReporting } from './report.ts';
 import { sealPlanned } from './seal-batch.ts';
+import { createWholeness } from './whole.ts';
 
 /** Canonical bytes of values that are held before they are staged. */
 const STAGE_BYTES = 2 * 1024 * 1024;
@@ -93,22 +94,37 @@ async function* plan(
 ): AsyncGenerator<Step> {
   const lookup = createLookup(store);
   const seen = new Set<string>();
+  const whole = createWholeness();
+  const settle = (line: number, thrown: unknown) => {
+    if (!(thrown instanceof ColonnadeError) || thrown.retryable || thrown.code === 'internal') throw thrown;
+    if (!dryRun) throw atLine(line, thrown);
+    refuse(line, thrown);
+  };
+  let line = 1;
   for await (const read of readRecords(stream, format)) {
-    const { line } = read;
+    ({ line } = read);
     try {
-      if ('fault' in read) throw read.fault;
-      if (read.record.kind === 'estate') continue;
-      const planned = await planRecord({ principal, store, lookup, schemas, replaceSecrets }, read.record);
+      const record = 'fault' in read ? read.fault : read.record;
+      if (!(record instanceof ColonnadeError) && record.kind === 'estate') {
+        whole.mark(record);
+        continue;
+      }
+      whole.count();
+      if (record instanceof ColonnadeError) throw record;
+      const planned = await planRecord({ principal, store, lookup, schemas, replaceSecrets }, record);
       const identity = identityOf(planned);
       if (seen.has(identity)) throw new ColonnadeError('unprocessable', 'this record is in the file twice');
       seen.add(identity);
       if (planned.change !== undefined) lookup.note(planned.change);
       yield { line, planned };
     } catch (thrown) {
-      if (!(thrown instanceof ColonnadeError) || thrown.retryable || thrown.code === 'internal') throw thrown;
-      if (!dryRun) throw atLine(line, thrown);
-      refuse(line, thrown);
+      settle(line, thrown);
     }
+  }
+  try {
+    whole.end();
+  } catch (thrown) {
+    settle(line, thrown);
   }
 }
 

@@ -7,9 +7,10 @@ import {
   namedCollections,
   type OutboxDraft,
 } from '@colonnade/estate-store';
-import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
+import { fromPlain, parseValue, type Value, type ValueObject, valuesEqual } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import { type Permission, requirePermission } from '../auth/permissions.ts';
+import { ruleText } from '../membership/rule-text.ts';
 import { checkOpenValue, isSealedValue } from '../pillar-value.ts';
 import { resolveTarget } from '../target.ts';
 import type { Schemas } from '../templates/schemas.ts';
@@ -86,28 +87,29 @@ async function planCollection({ principal, lookup }: Planning, asked: Of<'collec
     throw refuse('owner', 'of a child is that of its parent');
   if (found !== undefined && found.owner !== owner) throw refuse('owner', 'is not changed by an import');
   const record = { id, name, parentId, owner };
-  const isSame = found !== undefined && found.name === name && found.parentId === parentId;
+  const rule = asked.rule === undefined ? (found?.rule ?? null) : ruleText(asked.rule);
+  const isRuled = rule !== (found?.rule ?? null);
   const planned = {
     kind: 'collection',
     key: id,
-    ...shown(found && collectionOf(found), collectionOf(record)),
+    ...(found === undefined ? {} : { before: collectionOf(found, found.rule ?? null) }),
+    after: collectionOf(record, rule),
   } as const;
-  if (isSame) return { ...planned, change: undefined };
+  if (isUnchanged(planned)) return { ...planned, change: undefined };
   may(principal, 'collection:write');
+  // It chooses among all minions.
+  if (isRuled) may(principal, 'minion:write');
   if (found === undefined && owner !== principal.sub) may(principal, 'collection:assign-owner');
-  return { ...planned, change: { kind: 'collection.put', expect: found?.tick ?? 'absent', record } };
+  const put = { kind: 'collection.put', expect: found?.tick ?? 'absent', record } as const;
+  return { ...planned, change: isRuled ? { ...put, rule } : put };
 }
 
-function collectionOf({
-  name,
-  parentId,
-  owner,
-}: {
-  name: string;
-  parentId: string | undefined;
-  owner: string;
-}) {
-  return { name, parent_id: parentId ?? null, owner };
+type Collection = { name: string; parentId: string | undefined; owner: string };
+
+/** The rule as it is: `fromPlain` would make 1.0 of it 1. */
+function collectionOf({ name, parentId, owner }: Collection, rule: string | null): Value {
+  const ruled = rule === null ? {} : { rule: parseValue(rule) };
+  return Object.assign(fromPlain({ name, parent_id: parentId ?? null, owner }) as ValueObject, ruled);
 }
 
 async function planMaster({ principal, lookup }: Planning, asked: Of<'master'>): Promise<Planned> {

@@ -4,7 +4,6 @@ import {
   decodeTree,
   type InventoryFacts,
   LIMITS,
-  zCollectionRule,
   zInventoryFacts,
 } from '@colonnade/contracts';
 import {
@@ -13,10 +12,10 @@ import {
   type MinionRecord,
   namedCollections,
 } from '@colonnade/estate-store';
-import { parseValue } from '@colonnade/value';
 import type { Estate } from '../estate.ts';
 import { minionEvent } from '../estate-events.ts';
 import { ruleHolds } from './rule.ts';
+import { readRule } from './rule-text.ts';
 
 type Store = Pick<
   Estate['store'],
@@ -102,7 +101,7 @@ async function readRules(store: Pick<Store, 'listCollections'>): Promise<Ruling>
 }
 
 function parseRule({ id, rule = '' }: CollectionRecord): Ruling['rules'][number] {
-  return { id, rule: decodeTree(zCollectionRule, parseValue(rule)) };
+  return { id, rule: readRule(rule) };
 }
 
 /** In the order of the collections' ids. Who has told nothing of himself is a member of nothing by rule. */

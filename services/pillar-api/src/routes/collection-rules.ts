@@ -1,5 +1,4 @@
-import { encodeTree, zCollectionRule, zCollectionView } from '@colonnade/contracts';
-import { canonicalText } from '@colonnade/value';
+import { zCollectionRule, zCollectionView } from '@colonnade/contracts';
 import type { Principal } from '../auth/authenticate.ts';
 import { requirePermission } from '../auth/permissions.ts';
 import { requireOn } from '../auth/scope.ts';
@@ -7,6 +6,7 @@ import type { Estate } from '../estate.ts';
 import { collectionEvent } from '../estate-events.ts';
 import { type Conditions, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
+import { ruleText } from '../membership/rule-text.ts';
 import { settleAll } from '../membership/settle.ts';
 import { viewCollection } from '../views.ts';
 import { findCollection } from './collections.ts';
@@ -31,8 +31,7 @@ function putRoute(estate: Estate): Route {
     body: zCollectionRule,
     response: zCollectionView,
     async handle({ principal, params, body, conditions }) {
-      const rule = canonicalText(encodeTree(zCollectionRule, body));
-      return await setRule(estate, principal, params.id, conditions, rule);
+      return await setRule(estate, principal, params.id, conditions, ruleText(body));
     },
   });
 }
