@@ -7,7 +7,8 @@ import type { Events } from './events.ts';
 import type { PlannedRun } from './plan-run.ts';
 import { policyFolders } from './policy-folders.ts';
 import { recordRun } from './record-run.ts';
-import { HOOK_EVENTS } from './run/hook-events.ts';
+import { HOOK_EVENTS, type HookEventName } from './run/hook-events.ts';
+import { listHooks } from './run/list-hooks.ts';
 import { type RunResult, runHooks } from './run/run-hooks.ts';
 import type { RunRecord, RunStore } from './store/run-store.ts';
 
@@ -29,6 +30,8 @@ export type Run = (planned: PlannedRun, unknownStops: boolean, signal: AbortSign
 
 export type Runner = {
   run: Run;
+  /** Whether an event has any hook now; one whose folder cannot be listed counts as having one. */
+  hasHooks(event: HookEventName): Promise<boolean>;
   /** A run that has ended, however long ago. */
   ended(id: string): RunRecord | undefined;
 };
@@ -37,6 +40,11 @@ export function createRunner(config: HookRunnerConfig, deps: RunnerDeps): Runner
   const { store, events, auditor, env } = deps;
   return {
     ended: store.ended,
+    hasHooks: (event) =>
+      listHooks(path.join(config.hooksDir, event), config.ignoredSuffixes).then(
+        ({ hooks }) => hooks.length > 0,
+        () => true,
+      ),
     async run(planned, unknownStops, signal) {
       const { id, event, subject } = planned;
       const inventory = await placeInventory(config, planned);

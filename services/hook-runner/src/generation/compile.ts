@@ -10,10 +10,11 @@ import {
   type TouchedMinion,
 } from '@colonnade/contracts';
 import type { z } from 'zod';
+import { nameOf } from '../store/generation-store.ts';
+import { forEachAtOnce } from './at-once.ts';
 import type { CompiledPillar } from './content.ts';
 
 type Asker = Pick<Bus, 'request'>;
-export type MinionName = { master: string; id: string };
 export type Compiled = { minion: TouchedMinion; result: CompiledPillar | ColonnadeError };
 
 const BUDGET_MS = 10_000;
@@ -21,8 +22,6 @@ const BUDGET_MS = 10_000;
 const COMPILE_BUDGET_MS = 20_000;
 /** Requests on their way at once; the queue group spreads them over the mergers. */
 const AT_ONCE = 4;
-
-export const nameOf = ({ master, id }: MinionName) => `${master}/${id}`;
 
 /** The minions of all of these, each once. @throws ColonnadeError `unavailable` */
 export async function findTouched(bus: Asker, touched: readonly Touched[]): Promise<TouchedMinion[]> {
@@ -41,35 +40,33 @@ export async function findTouched(bus: Asker, touched: readonly Touched[]): Prom
   return [...found.values()];
 }
 
-/** Compiles minions, spread over the mergers, and hands over each as it comes. Never throws for one of them. */
+/**
+ * Compiles minions, spread over the mergers, and hands over what comes together. Never throws for one of them; what `take`
+ * throws ends it, after what is under way.
+ */
 export async function compileMinions(
   bus: Asker,
   minions: readonly TouchedMinion[],
-  take: (compiled: Compiled) => Promise<void>,
+  take: (compiled: readonly Compiled[]) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const batches: (readonly TouchedMinion[])[] = [];
   for (let i = 0; i < minions.length; i += LIMITS.compileMinions) {
     batches.push(minions.slice(i, i + LIMITS.compileMinions));
   }
-  const work = async () => {
-    for (let batch = batches.shift(); batch !== undefined && !signal.aborted; batch = batches.shift()) {
-      await compileBatch(bus, batch, take, signal);
-    }
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  await forEachAtOnce(batches, AT_ONCE, (batch) => compileBatch(bus, batch, take, signal));
 }
 
 /** A merger answers as many as fit, the first ones; then the rest is asked for, of whichever has time. */
 async function compileBatch(
   bus: Asker,
   minions: readonly TouchedMinion[],
-  take: (compiled: Compiled) => Promise<void>,
+  take: (compiled: readonly Compiled[]) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   for (let rest = minions; rest.length > 0 && !signal.aborted; ) {
     const answered = await askMerger(bus, rest);
-    for (const compiled of answered) await take(compiled);
+    await take(answered);
     rest = rest.slice(answered.length);
   }
 }

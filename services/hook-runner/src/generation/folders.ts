@@ -2,7 +2,7 @@ import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promis
 import path from 'node:path';
 import { parseValue, type Value } from '@colonnade/value';
 import type { PolicyFolders } from '../policy-folders.ts';
-import { sealedNames } from './content.ts';
+import { policyDigest, sealedNames } from './content.ts';
 
 export const POLICY_FILE = 'pillar.json';
 
@@ -10,6 +10,12 @@ export const POLICY_FILE = 'pillar.json';
 export async function readPolicy(folder: string): Promise<{ readonly [name: string]: Value } | undefined> {
   const text = await readFile(path.join(folder, POLICY_FILE)).catch(() => undefined);
   return text === undefined ? undefined : (parseValue(text) as { readonly [name: string]: Value });
+}
+
+/** The digest of the policies in a folder, as `policyDigest` has it; undefined: there are none, or none that can be read. */
+export async function readDigest(folder: string): Promise<string | undefined> {
+  const pillar = await readPolicy(folder).catch(() => undefined);
+  return pillar === undefined ? undefined : policyDigest({ pillar, secrets: sealedNames(pillar) });
 }
 
 /** Writes the next policies of a minion, beside those in force; what a generation that was cut short has left goes. */
@@ -34,9 +40,9 @@ export async function swapFolders({ current, next, archive }: PolicyFolders): Pr
 /** To seal a pillar purges what it was before; so nothing plain of it may stay in the archive. */
 export async function dropUnsealed({ archive }: PolicyFolders, secrets: readonly string[]): Promise<void> {
   if (secrets.length === 0) return;
-  const before = (await readPolicy(archive)) ?? {};
-  const sealed = new Set(sealedNames(before));
-  const exposed = secrets.some((name) => before[name] !== undefined && !sealed.has(name));
+  const before = await readPolicy(archive).catch(() => undefined);
+  const sealed = new Set(sealedNames(before ?? {}));
+  const exposed = secrets.some((name) => before?.[name] !== undefined && !sealed.has(name));
   if (exposed) await rm(archive, { recursive: true, force: true });
 }
 

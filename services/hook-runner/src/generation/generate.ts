@@ -3,10 +3,15 @@ import { ColonnadeError, type Touched, type TouchedMinion } from '@colonnade/con
 import type { HookRunnerConfig } from '../config.ts';
 import type { Events } from '../events.ts';
 import { refreshFolder } from '../refresh-queue.ts';
-import type { HookEventName } from '../run/hook-events.ts';
 import type { Runner } from '../runner.ts';
-import type { GenerationRecord, GenerationStore, Pending } from '../store/generation-store.ts';
-import { compileMinions, findTouched, nameOf } from './compile.ts';
+import {
+  type GenerationRecord,
+  type GenerationStore,
+  nameOf,
+  type Pending,
+} from '../store/generation-store.ts';
+import { compileMinions, findTouched } from './compile.ts';
+import { createGenerationHooks, type GenerationHooks } from './generation-hooks.ts';
 import { infoFiles, nodeIdsText, writeFailure, writeMinions, writeNodeIds } from './info-files.ts';
 import { createMinionStep } from './minion-step.ts';
 import { removeGone } from './remove-gone.ts';
@@ -15,18 +20,11 @@ import { createStopwatch } from './stopwatch.ts';
 export type GenerationDeps = {
   bus: Pick<Bus, 'request'>;
   store: GenerationStore;
-  runner: Pick<Runner, 'run'>;
+  runner: Pick<Runner, 'run' | 'hasHooks'>;
   events: Events;
   /** No further minion is begun after the first; hooks under way are ended by the second. */
   stop: { taking: AbortSignal; hooks: AbortSignal };
 };
-
-/** Hooks of a generation: of no minion, or of one. @returns why they stop it, undefined when they do not */
-export type RunGenerationHooks = (
-  event: HookEventName,
-  parameters: Readonly<Record<string, string>>,
-  minion?: TouchedMinion,
-) => Promise<string | undefined>;
 
 /**
  * One generation (seed 002): hooks, the minions the changes touch, their policies, hooks for each, the swap, hooks again.
@@ -42,18 +40,18 @@ export async function generate(
 ): Promise<GenerationRecord> {
   const { store, events } = deps;
   const watch = createStopwatch();
-  const hooks = generationHooks(id, deps);
+  const hooks = createGenerationHooks(deps.runner, deps.stop.hooks);
+  const step = createMinionStep(pending.rewrite, config, { generation: id, store, hooks, watch });
   events.generationBegan(id, pending.touched.length);
-  const began = { RUDDER_GENERATION_DATETIME: id };
+  await step.runOwed();
   for (const event of ['policy-generation-pre-start', 'policy-generation-started'] as const) {
-    const reason = await watch.time('Run pre-gen scripts hooks', () => hooks(event, began));
+    const reason = await watch.time('Run pre-gen scripts hooks', () => hooks.run(event, id));
     if (reason !== undefined) {
       const outcome = { failed: [], reason };
       return await finish(id, outcome, undefined, [], { config, deps, hooks, watch });
     }
   }
   const minions = await watch.time('Fetch all information', () => findTouched(deps.bus, pending.touched));
-  const step = createMinionStep(pending.rewrite, began, config, { store, hooks, watch });
   await watch.time('Write node configurations', async () => {
     await compileMinions(deps.bus, minions, step.take, deps.stop.taking);
     await removeGone(pending.touched, minions, config, store);
@@ -67,24 +65,10 @@ export async function generate(
   return await finish(id, { failed, reason }, pending.upTo, again, { config, deps, hooks, watch });
 }
 
-function generationHooks(id: string, { runner, stop }: GenerationDeps): RunGenerationHooks {
-  return async (event, parameters, minion) => {
-    const of = minion === undefined ? '' : `:${nameOf(minion)}`;
-    const subject = minion === undefined ? '/generations' : `/masters/${minion.master}/minions/${minion.id}`;
-    const planned = { id: `generation:${id}:${event}${of}`, event, subject, parameters };
-    const { status, results, fault } = await runner.run(planned, true, stop.hooks);
-    if (status !== 'error') return undefined;
-    const last = results.at(-1);
-    return last === undefined
-      ? (fault?.message ?? 'the hooks could not be run')
-      : `${last.hook}: ${last.reason}`;
-  };
-}
-
 type Ending = {
   config: HookRunnerConfig;
   deps: GenerationDeps;
-  hooks: RunGenerationHooks;
+  hooks: GenerationHooks;
   watch: ReturnType<typeof createStopwatch>;
 };
 
@@ -128,20 +112,19 @@ async function runEndHooks(
   { id, endedAt, status }: GenerationRecord,
   updated: readonly TouchedMinion[],
   stateDir: string,
-  hooks: RunGenerationHooks,
+  hooks: GenerationHooks,
 ): Promise<void> {
   const files = infoFiles(stateDir);
   const common = {
-    RUDDER_GENERATION_DATETIME: id,
     RUDDER_END_GENERATION_DATETIME: endedAt,
     COLONNADE_NODES_PATH: files.minions,
     COLONNADE_REFRESH_DIR: refreshFolder(stateDir),
   };
   if (status === 'failed') {
-    await hooks('policy-generation-failed', { ...common, RUDDER_ERROR_MESSAGE_PATH: files.failure });
+    await hooks.run('policy-generation-failed', id, { ...common, RUDDER_ERROR_MESSAGE_PATH: files.failure });
     return;
   }
-  await hooks('policy-generation-finished', {
+  await hooks.run('policy-generation-finished', id, {
     ...common,
     RUDDER_NODE_IDS_PATH: files.nodeIds,
     RUDDER_NUMBER_NODES_UPDATED: String(updated.length),

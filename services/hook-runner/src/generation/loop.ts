@@ -1,8 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as wait } from 'node:timers/promises';
 import type { HookRunnerConfig } from '../config.ts';
 import { policyFolders } from '../policy-folders.ts';
-import type { GenerationRecord, Pending } from '../store/generation-store.ts';
-import { nameOf } from './compile.ts';
+import { type GenerationRecord, nameOf, type Pending } from '../store/generation-store.ts';
 import { listFolders, repairFolders } from './folders.ts';
 import { type GenerationDeps, generate } from './generate.ts';
 import { createPatience, type Pause, whyFailed } from './patience.ts';
@@ -21,11 +20,15 @@ const RETRY_MS = 5000;
  * Generates whenever something is touched, one generation after the other, until the signal. Changes shortly after each
  * other share one; changes during one join the next.
  */
-export function startGenerations(config: HookRunnerConfig, deps: GenerationDeps): Generations {
+export function startGenerations(
+  config: HookRunnerConfig,
+  deps: GenerationDeps,
+  sleep: Sleep = sleepUnlessAborted,
+): Generations {
   const ending = new AbortController();
   const taking = AbortSignal.any([deps.stop.taking, ending.signal]);
-  const bell = createBell(taking);
-  const running = run(config, { ...deps, stop: { ...deps.stop, taking } }, bell);
+  const bell = createBell(taking, sleep);
+  const running = run(config, { ...deps, stop: { ...deps.stop, taking } }, bell, sleep);
   return {
     wake: bell.ring,
     async [Symbol.asyncDispose]() {
@@ -35,7 +38,14 @@ export function startGenerations(config: HookRunnerConfig, deps: GenerationDeps)
   };
 }
 
-async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell): Promise<void> {
+/** Ends after so many milliseconds, or with the signal. */
+export type Sleep = (ms: number, signal: AbortSignal) => Promise<void>;
+
+async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<void> {
+  await wait(ms, undefined, { signal }).catch(() => {});
+}
+
+async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell, sleep: Sleep): Promise<void> {
   const { store, events } = deps;
   const signal = deps.stop.taking;
   for (const { master, id } of await listFolders(config.stateDir)) {
@@ -44,8 +54,10 @@ async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell): 
   const patience = createPatience();
   let lastId = store.history(1)[0]?.id ?? '';
   for (let pause: Pause | undefined; !signal.aborted; ) {
-    await waitForWork(pause, deps, bell);
-    await sleep(config.generationDebounceMs, undefined, { signal }).catch(() => {});
+    await waitForWork(pause, deps, bell, sleep);
+    await sleep(config.generationDebounceMs, signal);
+    // Whoever rang until now has noted what for, and it is in the next line.
+    bell.forget();
     const pending = store.pending();
     pause = undefined;
     if (signal.aborted || pending === undefined) continue;
@@ -60,12 +72,17 @@ async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell): 
 }
 
 /** Until something is to be done, or after a failure until it may be tried again: a while later, or with the next change. */
-async function waitForWork(pause: Pause | undefined, deps: GenerationDeps, bell: Bell): Promise<void> {
+async function waitForWork(
+  pause: Pause | undefined,
+  deps: GenerationDeps,
+  bell: Bell,
+  sleep: Sleep,
+): Promise<void> {
   const beganMs = performance.now();
   if (pause === undefined && deps.store.pending() !== undefined) return;
   await bell.wait(pause?.atMostMs ?? LOOK_EVERY_MS);
   const leftMs = (pause?.atLeastMs ?? 0) - (performance.now() - beganMs);
-  if (leftMs > 0) await sleep(leftMs, undefined, { signal: deps.stop.taking }).catch(() => {});
+  if (leftMs > 0) await sleep(leftMs, deps.stop.taking);
 }
 
 /** @returns why something is left to be done; undefined: nothing is, or only what came meanwhile */
@@ -99,16 +116,19 @@ function nextId(last: string): string {
   return now > last ? now : new Date(Date.parse(last) + 1).toISOString();
 }
 
-type Bell = { ring(): void; wait(ms: number): Promise<void> };
+type Bell = { ring(): void; wait(ms: number): Promise<void>; forget(): void };
 
 /** A ring that comes while nobody waits is not lost. */
-function createBell(signal: AbortSignal): Bell {
+function createBell(signal: AbortSignal, sleep: Sleep): Bell {
   let rung = new AbortController();
   return {
     ring: () => rung.abort(),
     async wait(ms) {
       const either = AbortSignal.any([signal, rung.signal]);
-      if (!either.aborted) await sleep(ms, undefined, { signal: either }).catch(() => {});
+      if (!either.aborted) await sleep(ms, either);
+      rung = new AbortController();
+    },
+    forget() {
       rung = new AbortController();
     },
   };

@@ -1,81 +1,75 @@
-import { rm } from 'node:fs/promises';
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
 import { policyFolders } from '../policy-folders.ts';
-import type { GenerationStore } from '../store/generation-store.ts';
-import { type Compiled, nameOf } from './compile.ts';
-import { type CompiledPillar, policyDigest, policyText } from './content.ts';
-import { dropUnsealed, removeFolders, swapFolders, writeNext } from './folders.ts';
-import type { RunGenerationHooks } from './generate.ts';
-import type { createStopwatch } from './stopwatch.ts';
+import { nameOf } from '../store/generation-store.ts';
+import type { Compiled } from './compile.ts';
+import { policyDigest } from './content.ts';
+import { removeFolders } from './folders.ts';
+import type { GenerationHooks } from './generation-hooks.ts';
+import { type Next, type NodeHooks, type Putting, putPolicies, runFinished } from './put-policies.ts';
 
 type Failure = { minion: TouchedMinion; reason: string; retryable: boolean };
-type StepDeps = {
-  store: GenerationStore;
-  hooks: RunGenerationHooks;
-  watch: ReturnType<typeof createStopwatch>;
-};
 
-/** What a generation does for each minion. */
+/**
+ * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, one
+ * minion after the other comes into force; where both are empty, all of them together.
+ */
 export function createMinionStep(
   rewrite: boolean,
-  began: { RUDDER_GENERATION_DATETIME: string },
-  config: HookRunnerConfig,
-  { store, hooks, watch }: StepDeps,
+  config: Pick<HookRunnerConfig, 'stateDir' | 'generationHooksMs'>,
+  deps: Omit<Putting, 'stateDir' | 'hooksUntilMs'>,
 ) {
+  const { stateDir } = config;
+  const { store, hooks } = deps;
   const failed: Failure[] = [];
-  const hooksUntilMs = performance.now() + config.generationHooksMs;
-  const put = async (minion: TouchedMinion, compiled: CompiledPillar) => {
-    const digest = policyDigest(compiled);
-    if (!rewrite && store.digestOf(nameOf(minion)) === digest) return;
-    const folders = policyFolders(config.stateDir, minion.master, minion.id);
-    await writeNext(folders, policyText(compiled));
-    const refusal = await ready(minion, folders.next);
-    if (refusal !== undefined) {
-      await rm(folders.next, { recursive: true, force: true });
-      failed.push({ minion, reason: refusal, retryable: false });
+  const putting = { ...deps, stateDir, hooksUntilMs: performance.now() + config.generationHooksMs };
+  const fail = async (minion: TouchedMinion, error: ColonnadeError) => {
+    if (!isGone(error)) {
+      failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable: error.retryable });
       return;
     }
-    store.checkLead();
-    await swapFolders(folders);
-    await dropUnsealed(folders, compiled.secrets);
-    store.setDigest(minion, digest);
-    const current = { RUDDER_POLICIES_DIRECTORY_CURRENT: folders.current };
-    // The policies are in force: what these hooks say is on record, and changes nothing.
-    await watch.time('Run node finished hooks', () =>
-      hooks('policy-generation-node-finished', { ...began, ...nodeParameters(minion), ...current }, minion),
-    );
-  };
-  const ready = (minion: TouchedMinion, next: string) => {
-    if (performance.now() > hooksUntilMs) return Promise.resolve('the time for hooks is used up');
-    const parameters = { ...began, ...nodeParameters(minion), RUDDER_POLICIES_DIRECTORY_NEW: next };
-    return watch.time('Run node ready hooks', () =>
-      hooks('policy-generation-node-ready', parameters, minion),
-    );
+    store.forget(minion);
+    await removeFolders(policyFolders(stateDir, minion.master, minion.id));
   };
   return {
     failed,
-    async take({ minion, result }: Compiled): Promise<void> {
-      if (!(result instanceof ColonnadeError)) return await put(minion, result);
-      if (!isGone(result)) {
-        failed.push({ minion, reason: `${result.code}: ${result.message}`, retryable: result.retryable });
-        return;
+    /** Runs the hooks that a generation which was broken off has left to run. */
+    async runOwed(): Promise<void> {
+      for (const { minion, generation } of store.owed()) await runFinished(generation, minion, putting);
+    },
+    async take(compiled: readonly Compiled[]): Promise<void> {
+      const known = store.digestsOf(compiled.map(({ minion }) => minion));
+      const changed: Next[] = [];
+      for (const { minion, result } of compiled) {
+        if (result instanceof ColonnadeError) {
+          await fail(minion, result);
+          continue;
+        }
+        const digest = policyDigest(result);
+        const before = known.get(nameOf(minion));
+        if (!rewrite && before === digest) continue;
+        changed.push({ minion, digest, compiled: result, unknown: !rewrite && before === undefined });
       }
-      store.forget(nameOf(minion));
-      await removeFolders(policyFolders(config.stateDir, minion.master, minion.id));
+      if (changed.length === 0) return;
+      const has = await findNodeHooks(hooks);
+      const together = has.ready || has.finished ? 1 : changed.length;
+      for (let i = 0; i < changed.length; i += together) {
+        for (const refused of await putPolicies(changed.slice(i, i + together), has, putting)) {
+          failed.push({ ...refused, retryable: false });
+        }
+      }
     },
   };
 }
 
-function isGone({ code }: ColonnadeError): boolean {
-  return code === 'unknown_minion' || code === 'unknown_master';
+async function findNodeHooks({ any }: GenerationHooks): Promise<NodeHooks> {
+  const [ready, finished] = await Promise.all([
+    any('policy-generation-node-ready'),
+    any('policy-generation-node-finished'),
+  ]);
+  return { ready, finished };
 }
 
-function nodeParameters({ master, id, hostname, agent_type }: TouchedMinion) {
-  return {
-    RUDDER_NODE_ID: id,
-    RUDDER_NODE_HOSTNAME: hostname,
-    RUDDER_NODE_POLICY_SERVER_ID: master,
-    RUDDER_AGENT_TYPE: agent_type,
-  };
+function isGone({ code }: ColonnadeError): boolean {
+  return code === 'unknown_minion' || code === 'unknown_master';
 }

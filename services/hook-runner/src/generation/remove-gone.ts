@@ -1,8 +1,7 @@
 import type { Touched } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
 import { policyFolders } from '../policy-folders.ts';
-import type { GenerationStore } from '../store/generation-store.ts';
-import { type MinionName, nameOf } from './compile.ts';
+import { type GenerationStore, type MinionName, nameOf } from '../store/generation-store.ts';
 import { listFolders, removeFolders } from './folders.ts';
 
 /** Removes the policies of minions that are not in the estate any more: those asked for by name, or all when all were. */
@@ -18,7 +17,7 @@ export async function removeGone(
     : touched.filter((one) => one.kind === 'minion');
   for (const minion of asked) {
     if (there.has(nameOf(minion))) continue;
-    store.forget(nameOf(minion));
+    store.forget(minion);
     await removeFolders(policyFolders(config.stateDir, minion.master, minion.id));
   }
 }

@@ -21,19 +21,32 @@ export type Pending = {
   rewrite: boolean;
 };
 
+export type MinionName = { master: string; id: string };
+export type Swapped = { minion: TouchedMinion; digest: string };
+
+/** As it stands in the tables, in records and in failures. */
+export const nameOf = ({ master, id }: MinionName) => `${master}/${id}`;
+
 /** What is to be generated, what has been, and what is in force. Every write is under the fence of the leader. */
 export type GenerationStore = {
   touch(touched: Touched, rewrite?: boolean): void;
   pending(): Pending | undefined;
-  /** Digest of the policies of a minion that are in force. */
-  digestOf(minion: string): string | undefined;
-  /** Its new policies are in force. */
-  setDigest(minion: TouchedMinion, digest: string): void;
+  /** Digests of the policies in force, by `master/id`; none where nobody knows, as in the middle of a swap. */
+  digestsOf(minions: readonly MinionName[]): ReadonlyMap<string, string>;
+  /**
+   * Their policies are about to be swapped: until `swapped` is noted nobody knows which ones are in force.
+   * @throws ColonnadeError `conflict`: another leads now, and nothing may be put into force
+   */
+  beginSwap(minions: readonly MinionName[]): void;
+  /** Their new policies are in force. @param owed the generation whose node-finished hooks still have to run for them */
+  noteSwapped(swapped: readonly Swapped[], owed: string | undefined): void;
   /** Minions with new policies of which no generation that ended has told, those of broken ones too. */
   swapped(): readonly TouchedMinion[];
-  forget(minion: string): void;
-  /** @throws ColonnadeError `conflict`: another leads now, and nothing may be put into force */
-  checkLead(): void;
+  /** Those among them whose node-finished hooks have not run to their end, and of which generation. */
+  owed(): readonly { minion: TouchedMinion; generation: string }[];
+  /** They have. */
+  noteFinished(minion: MinionName): void;
+  forget(minion: MinionName): void;
   /** With what has to be tried again, in the same transaction. */
   end(record: GenerationRecord, upTo: number | undefined, again: readonly Touched[]): void;
   /** Newest first; those before one of them. */
@@ -56,23 +69,7 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
       const touched = [...new Set(rows.map((row) => row.touched))].map((text) => JSON.parse(text) as Touched);
       return { upTo: last.id, touched, rewrite: rows.some(({ rewrite }) => rewrite === 1) };
     },
-    digestOf: (minion) =>
-      db.get<{ digest: string }>('SELECT digest FROM policies WHERE minion = ?', minion)?.digest,
-    setDigest: (minion, digest) =>
-      write(() => {
-        const name = `${minion.master}/${minion.id}`;
-        db.run('INSERT OR REPLACE INTO policies (minion, digest) VALUES (?, ?)', name, digest);
-        db.run('INSERT OR REPLACE INTO swapped (minion, facts) VALUES (?, ?)', name, JSON.stringify(minion));
-      }),
-    swapped: () =>
-      db
-        .all<{ facts: string }>('SELECT facts FROM swapped ORDER BY rowid')
-        .map(({ facts }) => JSON.parse(facts) as TouchedMinion),
-    forget: (minion) =>
-      write(() => {
-        for (const table of ['policies', 'swapped']) db.run(`DELETE FROM ${table} WHERE minion = ?`, minion);
-      }),
-    checkLead: () => write(() => {}),
+    ...policiesOf(db, write),
     end: (record, upTo, again) =>
       write(() => {
         db.run(
@@ -98,5 +95,48 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
     },
     forgetBefore: (ms) =>
       write(() => db.run('DELETE FROM generations WHERE id < ?', new Date(ms).toISOString())),
+  };
+}
+
+type PolicyParts = 'digestsOf' | 'beginSwap' | 'noteSwapped' | 'swapped' | 'owed' | 'noteFinished' | 'forget';
+
+function policiesOf(db: Database, write: (work: () => void) => void): Pick<GenerationStore, PolicyParts> {
+  const swapped = (where: string) =>
+    db
+      .all<{ facts: string; owed: string | null }>(`SELECT facts, owed FROM swapped ${where} ORDER BY rowid`)
+      .map(({ facts, owed }) => ({ minion: JSON.parse(facts) as TouchedMinion, generation: owed ?? '' }));
+  return {
+    digestsOf(minions) {
+      const rows = db.all<{ minion: string; digest: string }>(
+        'SELECT minion, digest FROM policies WHERE minion IN (SELECT value FROM json_each(?))',
+        JSON.stringify(minions.map(nameOf)),
+      );
+      return new Map(rows.map(({ minion, digest }) => [minion, digest]));
+    },
+    beginSwap: (minions) =>
+      write(() => {
+        for (const minion of minions) db.run('DELETE FROM policies WHERE minion = ?', nameOf(minion));
+      }),
+    noteSwapped: (minions, owed) =>
+      write(() => {
+        for (const { minion, digest } of minions) {
+          const name = nameOf(minion);
+          db.run('INSERT OR REPLACE INTO policies (minion, digest) VALUES (?, ?)', name, digest);
+          db.run(
+            'INSERT OR REPLACE INTO swapped (minion, facts, owed) VALUES (?, ?, ?)',
+            ...[name, JSON.stringify(minion), owed ?? null],
+          );
+        }
+      }),
+    swapped: () => swapped('').map(({ minion }) => minion),
+    owed: () => swapped('WHERE owed IS NOT NULL'),
+    noteFinished: (minion) =>
+      write(() => db.run('UPDATE swapped SET owed = NULL WHERE minion = ?', nameOf(minion))),
+    forget: (minion) =>
+      write(() => {
+        for (const table of ['policies', 'swapped']) {
+          db.run(`DELETE FROM ${table} WHERE minion = ?`, nameOf(minion));
+        }
+      }),
   };
 }

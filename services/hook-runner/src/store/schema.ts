@@ -40,4 +40,6 @@ export const MIGRATIONS: readonly string[] = [
   `,
   // Minions whose policies were swapped by a generation that has not come to its end: the one that does tells of them.
   'CREATE TABLE swapped (minion TEXT NOT NULL PRIMARY KEY, facts TEXT NOT NULL) STRICT;',
+  // owed: the generation whose node-finished hooks have not run for it yet; null: none has to run.
+  'ALTER TABLE swapped ADD COLUMN owed TEXT;',
 ];

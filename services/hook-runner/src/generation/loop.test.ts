@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { ColonnadeError, estateListTouched } from '@colonnade/contracts';
+import { createLogger, createMetrics } from '@colonnade/service-kit';
+import { fromPlain } from '@colonnade/value';
+import { tempDir } from '../../../../test/support/temp.ts';
+import { waitFor } from '../../../../test/support/wait-for.ts';
+import { readHookRunnerConfig } from '../config.ts';
+import { createEvents } from '../events.ts';
+import { openRunStore } from '../store/run-store.ts';
+import type { GenerationDeps } from './generate.ts';
+import { type Sleep, startGenerations } from './loop.ts';
+
+type Answer = () => unknown;
+type Pause = { ms: number; end(): void };
+
+/** A loop on a real store whose pauses end when the test says so, or when somebody rings. */
+async function startLoop(compile: Answer, refusal?: () => string | undefined) {
+  const owned = new AsyncDisposableStack();
+  const dir = owned.use(await tempDir('loop')).path;
+  const config = readHookRunnerConfig({
+    ...{ HOOKS_DIR: path.join(dir, 'hooks.d'), HOOKS_STATE_DIR: dir, GENERATION_DEBOUNCE_MS: '7' },
+    ...{ NATS_NKEY_SEED: 'unused' },
+  });
+  const store = owned.use(openRunStore(path.join(dir, 'hooks.sqlite'))).generations;
+  const pauses: Pause[] = [];
+  const sleep: Sleep = async (ms, signal) => {
+    if (ms === 7 || signal.aborted) return;
+    await new Promise<void>((resolve) => {
+      const end = () => {
+        const place = pauses.indexOf(pause);
+        if (place >= 0) pauses.splice(place, 1);
+        resolve();
+      };
+      const pause = { ms, end };
+      pauses.push(pause);
+      signal.addEventListener('abort', end, { once: true });
+    });
+  };
+  const request = (async (endpoint: unknown) => {
+    const minions = [{ master: 'east', id: 'a', hostname: 'a', agent_type: 'salt', roles: [] }];
+    return endpoint === estateListTouched ? { minions } : { clock: 1, items: [compile()] };
+  }) as unknown as GenerationDeps['bus']['request'];
+  const runner: GenerationDeps['runner'] = {
+    hasHooks: async () => false,
+    async run({ event }) {
+      const reason = event === 'policy-generation-started' ? refusal?.() : undefined;
+      const fault = reason === undefined ? undefined : new ColonnadeError('unavailable', reason);
+      return { status: fault === undefined ? 'ok' : 'error', results: [], notRun: [], fault };
+    },
+  };
+  const silent = createLogger({ service: 'hook-runner', level: 'fatal', destination: { write() {} } });
+  const events = createEvents(silent, createMetrics('hook-runner'));
+  const never = new AbortController().signal;
+  const deps = { bus: { request }, store, runner, events, stop: { taking: never, hooks: never } };
+  const loop = owned.use(startGenerations(config, deps, sleep));
+  const count = () => store.history(50).length;
+  return {
+    loop,
+    touch() {
+      store.touch({ kind: 'all' });
+      loop.wake();
+    },
+    wake: loop.wake,
+    left: () => store.pending()?.touched,
+    generations: (wanted: number) => waitFor(`${wanted} generations`, async () => count() === wanted),
+    count,
+    /** The one it waits in; it is the only one. */
+    pause: () => waitFor('a pause', async () => (pauses.length === 1 ? (pauses[0] as Pause) : undefined)),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+const fine = () => ({ ok: true, result: { pillar: fromPlain({ a: 1 }), secrets: [] } });
+const away = () => ({ ok: false, error: { code: 'unavailable', message: 'nobody is there' } });
+const between = (ms: number, least: number, most: number) =>
+  assert.ok(ms >= least && ms <= most, `${ms} is not from ${least} to ${most}`);
+
+test('after a generation that went well it waits for the next change, and looks after a minute', async () => {
+  await using world = await startLoop(fine);
+  assert.equal((await world.pause()).ms, 60_000);
+  world.touch();
+  await world.generations(1);
+  const idle = await world.pause();
+  assert.equal(idle.ms, 60_000);
+  assert.equal(world.left(), undefined);
+  world.touch();
+  await world.generations(2);
+});
+
+test('what no merger could compile is tried again after five seconds, then ten, and so on', async () => {
+  let answer: Answer = away;
+  await using world = await startLoop(() => answer());
+  world.touch();
+  for (const [round, ms] of [5000, 10_000, 20_000, 40_000].entries()) {
+    await world.generations(round + 1);
+    const pause = await world.pause();
+    between(pause.ms, ms, ms * 1.2);
+    assert.deepEqual(world.left(), [{ kind: 'minion', master: 'east', id: 'a' }]);
+    pause.end();
+    // From the second on there is a least pause too: it has not passed on the real clock.
+    if (round > 0) (await world.pause()).end();
+  }
+  answer = fine;
+  await world.generations(5);
+  await waitFor('an end', async () => world.left() === undefined);
+  assert.equal((await world.pause()).ms, 60_000);
+});
+
+test('a change brings the next one at once after the first failure, and after the second not before its least pause', async () => {
+  await using world = await startLoop(away);
+  world.touch();
+  await world.generations(1);
+  await world.pause();
+  world.wake();
+  await world.generations(2);
+  between((await world.pause()).ms, 10_000, 12_000);
+  world.wake();
+  const least = await waitFor('the least pause', async () => {
+    const pause = await world.pause();
+    return pause.ms <= 5000 ? pause : undefined;
+  });
+  between(least.ms, 1, 5000);
+  assert.equal(world.count(), 2);
+  least.end();
+  await world.generations(3);
+});
+
+test('what a hook has stopped stays to be done, and is tried again after a minute', async () => {
+  let reason: string | undefined = 'not now';
+  await using world = await startLoop(fine, () => reason);
+  world.touch();
+  await world.generations(1);
+  const pause = await world.pause();
+  between(pause.ms, 60_000, 72_000);
+  assert.deepEqual(world.left(), [{ kind: 'all' }]);
+  reason = undefined;
+  pause.end();
+  await world.generations(2);
+  await waitFor('an end', async () => world.left() === undefined);
+});
+
+test('a ring while a generation runs is not lost', async () => {
+  let world: Awaited<ReturnType<typeof startLoop>> | undefined;
+  let rang = false;
+  world = await startLoop(() => {
+    if (!rang) world?.touch();
+    rang = true;
+    return fine();
+  });
+  await using running = world;
+  running.touch();
+  await running.generations(2);
+});
+
+test('it ends in the middle of a pause', async () => {
+  const world = await startLoop(away);
+  world.touch();
+  await world.generations(1);
+  await world.pause();
+  await world[Symbol.asyncDispose]();
+});

@@ -1,0 +1,94 @@
+import { rm } from 'node:fs/promises';
+import type { TouchedMinion } from '@colonnade/contracts';
+import { policyFolders } from '../policy-folders.ts';
+import type { GenerationStore, Swapped } from '../store/generation-store.ts';
+import { forEachAtOnce } from './at-once.ts';
+import { type CompiledPillar, policyText } from './content.ts';
+import { dropUnsealed, readDigest, swapFolders, writeNext } from './folders.ts';
+import type { GenerationHooks } from './generation-hooks.ts';
+import type { createStopwatch } from './stopwatch.ts';
+
+export type Next = Swapped & {
+  compiled: CompiledPillar;
+  /** Nobody knows what is in force: these may be already, by a generation that was cut short. */
+  unknown: boolean;
+};
+export type Putting = {
+  generation: string;
+  stateDir: string;
+  /** When the time for node-ready hooks is used up, on the clock of `performance`. */
+  hooksUntilMs: number;
+  store: GenerationStore;
+  hooks: GenerationHooks;
+  watch: ReturnType<typeof createStopwatch>;
+};
+/** Whether the folders of the hooks of minions hold any. */
+export type NodeHooks = { ready: boolean; finished: boolean };
+
+/** Minions whose files are written or renamed at once: Node.js has four threads for that, and batches overlap. */
+const FILES_AT_ONCE = 8;
+
+/**
+ * Puts policies into force that belong together: the fence is checked once for all, and one transaction notes all. What is
+ * cut short in between leaves whole policies, and no digest: the next generation looks at the files themselves.
+ * @returns whom hooks have refused, and why
+ * @throws ColonnadeError `conflict`, `unavailable`
+ */
+export async function putPolicies(
+  all: readonly Next[],
+  has: NodeHooks,
+  putting: Putting,
+): Promise<readonly { minion: TouchedMinion; reason: string }[]> {
+  const { generation, store } = putting;
+  const refused: { minion: TouchedMinion; reason: string }[] = [];
+  const there: Next[] = [];
+  const approved: Next[] = [];
+  await forEachAtOnce(all, FILES_AT_ONCE, async (next) => {
+    const folders = foldersOf(putting, next.minion);
+    if (next.unknown && (await readDigest(folders.current)) === next.digest) {
+      there.push(next);
+      return;
+    }
+    await writeNext(folders, policyText(next.compiled));
+    const reason = has.ready ? await refusalOf(next.minion, putting) : undefined;
+    if (reason === undefined) approved.push(next);
+    else refused.push({ minion: next.minion, reason });
+  });
+  if (approved.length > 0) store.beginSwap(approved.map(({ minion }) => minion));
+  await forEachAtOnce(approved, FILES_AT_ONCE, ({ minion }) => swapFolders(foldersOf(putting, minion)));
+  const inForce = [...there, ...approved];
+  await forEachAtOnce(inForce, FILES_AT_ONCE, ({ minion, compiled }) =>
+    dropUnsealed(foldersOf(putting, minion), compiled.secrets),
+  );
+  if (inForce.length > 0) store.noteSwapped(inForce, has.finished ? generation : undefined);
+  if (has.finished) for (const { minion } of inForce) await runFinished(generation, minion, putting);
+  return refused;
+}
+
+/** Why its new policies may not be put into force. */
+async function refusalOf(minion: TouchedMinion, putting: Putting): Promise<string | undefined> {
+  const { generation, hooksUntilMs, hooks, watch } = putting;
+  const { next } = foldersOf(putting, minion);
+  const reason =
+    performance.now() > hooksUntilMs
+      ? 'the time for hooks is used up'
+      : await watch.time('Run node ready hooks', () => hooks.ready(generation, minion, next));
+  if (reason !== undefined) await rm(next, { recursive: true, force: true });
+  return reason;
+}
+
+/** The policies are in force: what these hooks say is on record, and changes nothing. */
+export async function runFinished(
+  generation: string,
+  minion: TouchedMinion,
+  putting: Pick<Putting, 'stateDir' | 'store' | 'hooks' | 'watch'>,
+): Promise<void> {
+  const { store, hooks, watch } = putting;
+  const { current } = foldersOf(putting, minion);
+  await watch.time('Run node finished hooks', () => hooks.finished(generation, minion, current));
+  store.noteFinished(minion);
+}
+
+function foldersOf({ stateDir }: Pick<Putting, 'stateDir'>, { master, id }: TouchedMinion) {
+  return policyFolders(stateDir, master, id);
+}
