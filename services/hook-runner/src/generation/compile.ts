@@ -27,7 +27,8 @@ const AT_ONCE = 4;
 export async function findTouched(bus: Asker, touched: readonly Touched[]): Promise<TouchedMinion[]> {
   const found = new Map<string, TouchedMinion>();
   const wanted = touched.some(({ kind }) => kind === 'all') ? [{ kind: 'all' } as const] : touched;
-  for (const one of wanted) {
+  // An import may touch thousands of minions, one by one.
+  await forEachAtOnce(wanted, AT_ONCE, async (one) => {
     let after: string | undefined;
     do {
       const more = after === undefined ? {} : { after };
@@ -36,7 +37,7 @@ export async function findTouched(bus: Asker, touched: readonly Touched[]): Prom
       for (const minion of page.minions) found.set(nameOf(minion), minion);
       after = page.next;
     } while (after !== undefined);
-  }
+  });
   return [...found.values()];
 }
 

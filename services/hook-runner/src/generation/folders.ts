@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, rmdir, stat, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { parseValue, type Value } from '@colonnade/value';
 import type { PolicyFolders } from '../policy-folders.ts';
@@ -20,11 +20,16 @@ export async function readDigest(folder: string): Promise<string | undefined> {
 
 /** Writes the next policies of a minion, beside those in force; what a generation that was cut short has left goes. */
 export async function writeNext({ next }: PolicyFolders, text: string): Promise<void> {
-  await rm(next, { recursive: true, force: true });
-  await mkdir(next, { recursive: true, mode: 0o700 });
-  await using file = await open(path.join(next, POLICY_FILE), 'wx', 0o600);
-  await file.writeFile(text);
-  await file.sync();
+  // As nearly always, it is not there, and the folder above it is.
+  const isMade = await mkdir(next, { mode: 0o700 }).then(
+    () => true,
+    () => false,
+  );
+  if (!isMade) {
+    await rm(next, { recursive: true, force: true });
+    await mkdir(next, { recursive: true, mode: 0o700 });
+  }
+  await writeFile(path.join(next, POLICY_FILE), text, { flag: 'wx', mode: 0o600, flush: true });
 }
 
 /**
@@ -32,9 +37,19 @@ export async function writeNext({ next }: PolicyFolders, text: string): Promise<
  * ones, none for a moment, or the new ones; never a part. What dies between the two renames is ended by `repairFolders`.
  */
 export async function swapFolders({ current, next, archive }: PolicyFolders): Promise<void> {
-  await rm(archive, { recursive: true, force: true });
+  await removePolicies(archive);
   await rename(current, archive).catch(unlessAbsent);
   await rename(next, current);
+}
+
+/** A folder of policies holds one file, as a rule; whatever else is in it goes too. */
+async function removePolicies(folder: string): Promise<void> {
+  try {
+    await unlink(path.join(folder, POLICY_FILE));
+    await rmdir(folder);
+  } catch {
+    await rm(folder, { recursive: true, force: true });
+  }
 }
 
 /** To seal a pillar purges what it was before; so nothing plain of it may stay in the archive. */

@@ -9,7 +9,7 @@ import { tempDir } from '../../../../test/support/temp.ts';
 import { policyFolders } from '../policy-folders.ts';
 import { policyDigest, policyText } from './content.ts';
 import { repairFolders, swapFolders, writeNext } from './folders.ts';
-import { nodeIdsText } from './info-files.ts';
+import { infoFiles, nodeIdsText, writeNodeIds } from './info-files.ts';
 import { touchedBy } from './touch.ts';
 
 describe('whom an event touches', () => {
@@ -150,4 +150,27 @@ test('the file of node ids is bash, whatever the ids hold', () => {
   assert.deepEqual(lines, [String(ids.length + 1), 'east', ...ids]);
   const none = `${nodeIdsText('x', [], [])}\necho "\${#RUDDER_NODE_IDS[@]}"`;
   assert.equal(execFileSync('bash', [], { input: none, encoding: 'utf8' }), '0\n');
+});
+
+test('the files about generations are there at every moment, whole, and the one before is kept', async () => {
+  await using dir = await tempDir('info');
+  const files = infoFiles(dir.path);
+  const textOf = (n: number) => `${String(n).padStart(4, '0')}\n`.repeat(2000);
+  await writeNodeIds(files, textOf(0));
+  let done = false;
+  const reading = (async () => {
+    let looks = 0;
+    for (; !done || looks < 20; looks++) {
+      const text = await readFile(files.nodeIds, 'utf8');
+      assert.equal(text, textOf(Number(text.slice(0, 4))));
+    }
+  })();
+  for (let n = 1; n <= 50; n++) await writeNodeIds(files, textOf(n));
+  done = true;
+  await reading;
+  assert.equal(await readFile(`${files.nodeIds}.old`, 'utf8'), textOf(49));
+  assert.deepEqual((await readdir(path.dirname(files.nodeIds))).sort(), [
+    'last-updated-nodeids',
+    'last-updated-nodeids.old',
+  ]);
 });

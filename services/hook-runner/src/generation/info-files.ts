@@ -1,4 +1,4 @@
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
 /** Seed 002, policy-generation-info: what the last generations did, for people and for hooks. */
@@ -13,13 +13,19 @@ export function infoFiles(stateDir: string): InfoFiles {
   };
 }
 
-/** Replaces a file, and keeps the one before it under `.old`. Whoever reads meanwhile sees one of the two, whole. */
+/** Replaces a file, and keeps the one before it under `.old`. Whoever reads either meanwhile sees one, whole. */
 async function replaceFile(file: string, text: string): Promise<void> {
   await mkdir(path.dirname(file), { recursive: true, mode: 0o755 });
   await writeFile(`${file}.new`, text, { mode: 0o644 });
-  await rename(file, `${file}.old`).catch((thrown: NodeJS.ErrnoException) => {
-    if (thrown.code !== 'ENOENT') throw thrown;
-  });
+  // A copy: with a rename there would be none for a moment.
+  const isKept = await copyFile(file, `${file}.old.new`).then(
+    () => true,
+    (thrown: NodeJS.ErrnoException) => {
+      if (thrown.code === 'ENOENT') return false;
+      throw thrown;
+    },
+  );
+  if (isKept) await rename(`${file}.old.new`, `${file}.old`);
   await rename(`${file}.new`, file);
 }
 
