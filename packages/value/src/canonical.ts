@@ -1,6 +1,6 @@
 import { floatText } from './float-text.ts';
 import { checkDepth, checkFloat, checkInteger, checkKeys, checkText, notAValue } from './kind.ts';
-import { DEPTH_CEILING, type Value } from './value.ts';
+import { DEPTH_CEILING, type Value, type ValueObject } from './value.ts';
 
 /**
  * The canonical JSON text of a value: byte for byte (in UTF-8) what Python's `json.dumps(sort_keys=True,
@@ -14,6 +14,11 @@ export function canonicalText(value: Value): string {
 /** {@link canonicalText} in UTF-8. */
 export function canonicalBytes(value: Value): Uint8Array {
   return Buffer.from(canonicalText(value), 'utf8');
+}
+
+/** The members of an object in their order, each its name and the text of its value: what stands between the braces. */
+export function canonicalMembers(object: ValueObject): { name: string; text: string }[] {
+  return sortKeys(checkKeys(object)).map((name) => ({ name, text: write(object[name], 1) }));
 }
 
 function write(value: unknown, depth: number): string {

@@ -1,4 +1,4 @@
-export { canonicalBytes, canonicalText } from './canonical.ts';
+export { canonicalBytes, canonicalMembers, canonicalText } from './canonical.ts';
 export { checkValue, isValue } from './check.ts';
 export { valuesEqual } from './equal.ts';
 export { type Position, ValueError, type ValueErrorCode } from './errors.ts';

@@ -1,18 +1,23 @@
-import { createHash } from 'node:crypto';
-import { canonicalText, type Value } from '@colonnade/value';
+import { hash } from 'node:crypto';
+import { canonicalMembers, canonicalText, type Value } from '@colonnade/value';
 
 export type CompiledPillar = { pillar: Value; secrets: readonly string[] };
 type Pillar = { readonly [name: string]: Value };
 
-/** The file of a minion's policies. */
-export function policyText({ pillar }: CompiledPillar): string {
-  return `${canonicalText(pillar)}\n`;
-}
-
-/** What makes two compiled pillars the same. */
-export function policyDigest({ pillar, secrets }: CompiledPillar): string {
-  const text = canonicalText(contentOf(pillar as Pillar, secrets));
-  return createHash('sha256').update(text).digest('hex');
+/** The file of a minion's policies, and what makes two of them the same: a digest of `contentOf`. Each value is written once for both. */
+export function policyOf({ pillar, secrets }: CompiledPillar): { text: string; digest: string } {
+  const sealed = new Set(secrets);
+  let text = '';
+  let content = '';
+  for (const member of canonicalMembers(pillar as Pillar)) {
+    const { name } = member;
+    const isSealed = sealed.has(name);
+    const key = `${text === '' ? '' : ','}${canonicalText(name)}:`;
+    const shown = isSealed ? canonicalText(ciphertextOf((pillar as Pillar)[name] as Value)) : member.text;
+    text += key + member.text;
+    content += `${key}[${isSealed},${shown}]`;
+  }
+  return { text: `{${text}}\n`, digest: hash('sha256', `{${content}}`) };
 }
 
 /**

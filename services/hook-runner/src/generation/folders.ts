@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, rmdir, stat, unlink, writeFile } 
 import path from 'node:path';
 import { parseValue, type Value } from '@colonnade/value';
 import type { PolicyFolders } from '../policy-folders.ts';
-import { policyDigest, sealedNames } from './content.ts';
+import { policyOf, sealedNames } from './content.ts';
 
 export const POLICY_FILE = 'pillar.json';
 
@@ -12,10 +12,10 @@ export async function readPolicy(folder: string): Promise<{ readonly [name: stri
   return text === undefined ? undefined : (parseValue(text) as { readonly [name: string]: Value });
 }
 
-/** The digest of the policies in a folder, as `policyDigest` has it; undefined: there are none, or none that can be read. */
+/** The digest of the policies in a folder, as `policyOf` has it; undefined: there are none, or none that can be read. */
 export async function readDigest(folder: string): Promise<string | undefined> {
   const pillar = await readPolicy(folder).catch(() => undefined);
-  return pillar === undefined ? undefined : policyDigest({ pillar, secrets: sealedNames(pillar) });
+  return pillar === undefined ? undefined : policyOf({ pillar, secrets: sealedNames(pillar) }).digest;
 }
 
 /** Writes the next policies of a minion, beside those in force; what a generation that was cut short has left goes. */

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import type { CloudEvent } from '@colonnade/contracts';
-import { fromPlain, parseValue } from '@colonnade/value';
+import { canonicalText, fromPlain, parseValue } from '@colonnade/value';
 import { tempDir } from '../../../../test/support/temp.ts';
 import { policyFolders } from '../policy-folders.ts';
-import { policyDigest, policyText } from './content.ts';
+import { contentOf, policyOf } from './content.ts';
 import { repairFolders, swapFolders, writeNext } from './folders.ts';
 import { infoFiles, nodeIdsText, writeNodeIds } from './info-files.ts';
 import { touchedBy } from './touch.ts';
@@ -69,7 +70,7 @@ describe('whom an event touches', () => {
 });
 
 describe('whether policies are the same', () => {
-  const of = (text: string, ...secrets: string[]) => policyDigest({ pillar: parseValue(text), secrets });
+  const of = (text: string, ...secrets: string[]) => policyOf({ pillar: parseValue(text), secrets }).digest;
   const sealed = (kid: string, ct: string, nonce = 'n', wrapped = 'w') =>
     `{"s":{"$enc":{"v":1,"alg":"A","kid":"${kid}","nonce_b64":"${nonce}","ct_b64":"${ct}","dek_wrapped_b64":"${wrapped}"}}}`;
 
@@ -77,6 +78,19 @@ describe('whether policies are the same', () => {
     assert.equal(of('{"a":1,"b":2}'), of('{"b":2,"a":1}'));
     assert.notEqual(of('{"a":1}'), of('{"a":1.0}'));
     assert.notEqual(of('{"a":1}'), of('{"a":1,"b":null}'));
+  });
+
+  test('text and digest are those of the canonical texts, whatever the names', () => {
+    const pillar = parseValue(
+      `{"b":{"z":1,"a":[1.0,null]},"\\ud83d\\ude00":1,"\uff5e":2,"10":3,"9":"x","":{},"q\\"":true,${sealed('k', 'c').slice(1)}`,
+    );
+    for (const secrets of [[], ['s'], ['s', 'b', 'absent']]) {
+      const { text, digest } = policyOf({ pillar, secrets });
+      assert.equal(text, `${canonicalText(pillar)}\n`);
+      const content = canonicalText(contentOf(pillar as never, secrets));
+      assert.equal(digest, createHash('sha256').update(content).digest('hex'));
+    }
+    assert.equal(policyOf({ pillar: fromPlain({}), secrets: [] }).text, '{}\n');
   });
 
   test('a rewrap changes nothing, another secret does, and so does becoming one', () => {
@@ -96,7 +110,7 @@ describe('the folders of a minion', () => {
       return undefined;
     }
   };
-  const text = (n: number) => policyText({ pillar: fromPlain({ n }), secrets: [] });
+  const text = (n: number) => policyOf({ pillar: fromPlain({ n }), secrets: [] }).text;
 
   test('next ones replace those in force, which become the archive', async () => {
     await using dir = await tempDir('folders');

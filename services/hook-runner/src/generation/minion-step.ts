@@ -3,7 +3,7 @@ import type { HookRunnerConfig } from '../config.ts';
 import { policyFolders } from '../policy-folders.ts';
 import { nameOf } from '../store/generation-store.ts';
 import type { Compiled } from './compile.ts';
-import { policyDigest } from './content.ts';
+import { policyOf } from './content.ts';
 import { removeFolders } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import { type Next, type NodeHooks, type Putting, putPolicies, runFinished } from './put-policies.ts';
@@ -45,10 +45,11 @@ export function createMinionStep(
           await fail(minion, result);
           continue;
         }
-        const digest = policyDigest(result);
+        const { text, digest } = policyOf(result);
         const before = known.get(nameOf(minion));
         if (!rewrite && before === digest) continue;
-        changed.push({ minion, digest, compiled: result, unknown: !rewrite && before === undefined });
+        const unknown = !rewrite && before === undefined;
+        changed.push({ minion, digest, text, secrets: result.secrets, unknown });
       }
       if (changed.length === 0) return;
       const has = await findNodeHooks(hooks);

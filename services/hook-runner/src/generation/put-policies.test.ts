@@ -153,10 +153,10 @@ describe('policies that come into force together', () => {
     const sealed = compiled(SEALED, ['v']);
     // The swaps are done by hand: cut between them and what follows.
     const { swapFolders, writeNext } = await import('./folders.ts');
-    const { policyText } = await import('./content.ts');
+    const { policyOf } = await import('./content.ts');
     store.beginSwap(IDS.map(minionOf));
     for (const { minion, result } of sealed) {
-      await writeNext(world.foldersOf(minion.id), policyText(result));
+      await writeNext(world.foldersOf(minion.id), policyOf(result).text);
       await swapFolders(world.foldersOf(minion.id));
     }
     assert.equal(await world.read('a', 'archive'), 'plain');

@@ -3,13 +3,13 @@ import type { TouchedMinion } from '@colonnade/contracts';
 import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore, Swapped } from '../store/generation-store.ts';
 import { forEachAtOnce } from './at-once.ts';
-import { type CompiledPillar, policyText } from './content.ts';
 import { dropUnsealed, readDigest, swapFolders, writeNext } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import type { createStopwatch } from './stopwatch.ts';
 
 export type Next = Swapped & {
-  compiled: CompiledPillar;
+  text: string;
+  secrets: readonly string[];
   /** Nobody knows what is in force: these may be already, by a generation that was cut short. */
   unknown: boolean;
 };
@@ -49,7 +49,7 @@ export async function putPolicies(
       there.push(next);
       return;
     }
-    await writeNext(folders, policyText(next.compiled));
+    await writeNext(folders, next.text);
     const reason = has.ready ? await refusalOf(next.minion, putting) : undefined;
     if (reason === undefined) approved.push(next);
     else refused.push({ minion: next.minion, reason });
@@ -57,8 +57,8 @@ export async function putPolicies(
   if (approved.length > 0) store.beginSwap(approved.map(({ minion }) => minion));
   await forEachAtOnce(approved, FILES_AT_ONCE, ({ minion }) => swapFolders(foldersOf(putting, minion)));
   const inForce = [...there, ...approved];
-  await forEachAtOnce(inForce, FILES_AT_ONCE, ({ minion, compiled }) =>
-    dropUnsealed(foldersOf(putting, minion), compiled.secrets),
+  await forEachAtOnce(inForce, FILES_AT_ONCE, ({ minion, secrets }) =>
+    dropUnsealed(foldersOf(putting, minion), secrets),
   );
   if (inForce.length > 0) store.noteSwapped(inForce, has.finished ? generation : undefined);
   if (has.finished) for (const { minion } of inForce) await runFinished(generation, minion, putting);
