@@ -145,7 +145,7 @@ async function measureAll(bench: BenchStack, pid: string, { repeats, report }: B
       {
         ...{ what: 'generation, a root change for 10,000', ...common, floor: spreadOf(synced) },
         floorIs: 'a loop that writes, syncs and renames the same files, four at once',
-        note: 'two mergers, no hooks',
+        note: 'two mergers, no hooks; the runner reads, compares, writes and notes with one thread, and shares two cores with the mergers',
       },
       { atLeast: 0.5 },
     ),
