@@ -1,7 +1,16 @@
-import type { MinionRecord } from './port.ts';
+import type { CollectionRecord, Expect, MinionRecord } from './port.ts';
 
 /** A minion with its memberships by name. */
 export type MinionDraft = Omit<MinionRecord, 'tick' | 'byRule'>;
+
+/** Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. */
+export type CollectionPut = {
+  kind: 'collection.put';
+  expect: Expect;
+  record: Omit<CollectionRecord, 'tick' | 'rule'>;
+  /** As in `collection.rule`; null: it has none from now on; left out: the one it has stays. */
+  rule?: string | null;
+};
 
 /** Members by rule: the store keeps rules and who satisfies them, and evaluates none. */
 export type RuleMutation =

@@ -4,7 +4,7 @@ import type { BulkStore } from './port-bulk.ts';
 import type { HistoryStore } from './port-history.ts';
 import type { InventoryMutation, InventoryReads } from './port-inventories.ts';
 import type { KeyStore } from './port-keys.ts';
-import type { MinionDraft, RuleMutation } from './port-rules.ts';
+import type { CollectionPut, MinionDraft, RuleMutation } from './port-rules.ts';
 import type { ServiceMutation, ServiceReads } from './port-services.ts';
 import type { TaskMutation, TaskReads, TaskRecord } from './port-tasks.ts';
 
@@ -123,16 +123,7 @@ export type Mutation =
   | { kind: 'scope.requireUnchanged'; pillarenv: string; since: number }
   /** Purges the values of all versions, also of a deleted pillar; a pillar that exists keeps the version it is now. */
   | { kind: 'pillar.purgeHistory'; pid: string }
-  /**
-   * Creates with expect 'absent', else renames or moves under another parent. Cycles and depth are refused here. `rule` as
-   * in `collection.rule`, null: it has none from now on; left out: the one it has stays.
-   */
-  | {
-      kind: 'collection.put';
-      expect: Expect;
-      record: Omit<CollectionRecord, 'tick' | 'rule'>;
-      rule?: string | null;
-    }
+  | CollectionPut
   /** Refused (conflict) while it has children, members or pillars. */
   | { kind: 'collection.delete'; id: string; expect: Expect }
   | { kind: 'master.put'; expect: Expect; record: Omit<MasterRecord, 'tick'> }
