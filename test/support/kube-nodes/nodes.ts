@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -7,6 +8,7 @@ import { type Child, startChild } from '@colonnade/embedded/servers';
 import { makeAuthority } from '../certificates.ts';
 import { findKube } from '../kube/find-kube.ts';
 import { type TempDir, tempDir } from '../temp.ts';
+import { waitFor } from '../wait-for.ts';
 import { type Network, startNetwork } from './network.ts';
 import { makeNodeFiles } from './node-files.ts';
 
@@ -152,16 +154,32 @@ function createNode({ name, address, dir, hostKeys, namespace, init: kind }: Pla
       init = await startChild({ command, args, logFile });
     },
     async kill() {
+      const first =
+        init === undefined || init.exit !== undefined ? '' : await firstProcess(init).catch(() => '');
       init?.signal('SIGKILL');
       await init?.exited;
+      await waitFor('everything on the node to end', () => !isAlive(first), { limitMs: 60_000 });
       if (kind === 'systemd') await run('/bin/sh', ['-c', REMOVE_CGROUP, namespace]);
     },
     async exec(...command) {
-      const children = await readFile(`/proc/${init?.pid}/task/${init?.pid}/children`, 'utf8');
-      const { stdout } = await run('nsenter', ['-t', children.trim(), '-a', ...command]);
+      if (init === undefined) throw new Error(`${name} is not started`);
+      const { stdout } = await run('nsenter', ['-t', await firstProcess(init), '-a', ...command]);
       return stdout;
     },
   };
+}
+
+/** The first process of a node, as this side numbers it; it ends after all others on the node. */
+async function firstProcess({ pid }: Child): Promise<string> {
+  return (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim();
+}
+
+function isAlive(pid: string): boolean {
+  try {
+    return pid !== '' && !/^State:\s+[ZX]/mu.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
 }
 
 type Shared = Awaited<ReturnType<typeof makeShared>>;
