@@ -71,7 +71,7 @@ describe('a stolen nkey of a service', () => {
       const heard: string[] = [];
       const thief = await bus.raw(user);
       const answer = JSON.stringify({ a: 'lie' });
-      thief.subscribe(subject, {
+      const serving = thief.subscribe(subject, {
         queue: user,
         callback: (_, message) => {
           heard.push(Buffer.from(message.data).toString());
@@ -83,6 +83,9 @@ describe('a stolen nkey of a service', () => {
       const said = await honest.request(subject, JSON.stringify(request), { timeout: 2000 });
       assert.equal(Buffer.from(said.data).toString(), answer);
       assert.ok(heard.join().includes(told));
+      // Of the queue group nobody is to be left who answers the next test.
+      serving.unsubscribe();
+      await thief.flush();
     });
   }
 
