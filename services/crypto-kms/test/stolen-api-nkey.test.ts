@@ -154,6 +154,11 @@ describe('a stolen nkey of pillar-api', () => {
     await say('ended', true);
     await waitFor('the lie to be believed', async () => (await answer(own)) === 'of s');
     assert.equal(await answer(other), 'kms_refused');
+    const { token: next } = await thief.request(kmsRenewWorkload, { token }, call());
+    assert.equal(await openWith(next, own), 'of s');
+    await say('ended', false);
+    await waitFor('its end', async () => (await answer(own)) === 'unauthorized');
+    await rejects(thief.request(kmsRenewWorkload, { token: next }, call()), 'unauthorized');
   });
 
   test('with the token of a scoped secret-reader opens what its scopes hold, as far as they need no estate', async () => {
