@@ -49,9 +49,9 @@ const DUPLICATE_WINDOW_MS = 2 * 60 * 1000;
 /** Long enough for a consumer to come back, short enough that nobody has to empty the stream by hand. */
 const EVENTS_KEEP_MS = 7 * 24 * 60 * 60 * 1000;
 const ANCHORS_MAX_BYTES = 1024 * 1024;
-/** Of refused events the newest: of one service so many, so that it takes no other's place. */
+/** Of refused events the newest: of one service so many, some 6 KB each, that 25 services take no place of each other's. */
 const EVENTS_DEAD_MAX_BYTES = 8 * 1024 * 1024;
-const EVENTS_DEAD_OF_ONE = 200;
+const EVENTS_DEAD_OF_ONE = 50;
 /** A service that was away for less than this may send again what it does not know to be stored. */
 const SERVICE_DUPLICATE_WINDOW_MS = 60 * 60 * 1000;
 /** Some 150 bytes for each task that lives, and for each that ended within the hour: 50,000 of them. */

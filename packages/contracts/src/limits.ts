@@ -92,7 +92,7 @@ export const LIMITS = {
   auditDeadPayloadBytes: 2 * 1024 * 1024,
   /** Canonical bytes of the data of one event of a service: a hook gets it in a variable. Of a refused one, bytes kept. */
   serviceEventBytes: 64 * 1024,
-  serviceEventDeadBytes: 16 * 1024,
+  serviceEventDeadBytes: 4 * 1024,
   /** Types one service may publish; its enrolments at the same time. */
   typesPerService: 64,
   enrolmentsPerService: 16,
