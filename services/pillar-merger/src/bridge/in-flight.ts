@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Entry } from './entry.ts';
 
 /** The entries this merger works on: at most `limit` at once, the rest waits here in order. */
@@ -13,7 +14,7 @@ export type InFlight = {
   fullMs(): number;
   /** How many may be taken over: also when all is busy, since those have waited longest. At most as many again. */
   roomForClaims(): number;
-  /** Resolves once something is free. */
+  /** Resolves once something is free, and what ends in the same moment has ended too. */
   whenFree(): Promise<void>;
   /** Resolves when the next one has ended. */
   whenFreed(): Promise<void>;
@@ -75,7 +76,11 @@ export function createInFlight(limit: number, handle: (entry: Entry) => Promise<
     fullMs: () => (fullSinceMs === undefined ? 0 : performance.now() - fullSinceMs),
     roomForClaims: () => Math.max(0, 2 * limit - entries.size),
     async whenFree() {
-      while (free() === 0) await freed.promise;
+      while (free() === 0) {
+        await freed.promise;
+        // Answers of the KMS come together: one read for the room of all of them, not one for each.
+        await nextTurn();
+      }
     },
     whenFreed: () => freed.promise,
     byMaster: () => {
