@@ -46,11 +46,15 @@ function cellsOf(row: Row): string[] {
   ];
 }
 
+/** What several rows say alike is said once, with all of them. */
 function notesOf(rows: readonly Row[]): string[] {
-  const notes = rows.flatMap(({ what, note, goal, reason }) => [
-    ...(note === undefined ? [] : [`- ${what}: ${note}.`]),
-    ...(reason === undefined || goal?.met !== false ? [] : [`- ${what}, why not: ${reason}.`]),
-  ]);
+  const saying = new Map<string, string[]>();
+  const say = (text: string, what: string) => saying.set(text, [...(saying.get(text) ?? []), what]);
+  for (const { what, note, goal, reason } of rows) {
+    if (note !== undefined) say(note, what);
+    if (reason !== undefined && goal?.met === false) say(`why not: ${reason}`, what);
+  }
+  const notes = [...saying].map(([text, whats]) => `- ${whats.join('; ')}: ${text}.`);
   return notes.length === 0 ? [] : ['', ...notes];
 }
 

@@ -16,7 +16,7 @@ const LOOP_IS = 'a bare node:crypto loop on one core, KeyObjects, nothing parsed
 const BAO_IS = 'OpenBao transit, decrypt';
 /** Of a batch of a hundred, on one core. */
 const BAO_REASON =
-  'OpenBao does one AES-GCM operation an item, on every core, in Go; an envelope needs two, and node:crypto spends 6 µs on setting each of them up, so that one core stays below 50,000 whatever else it does. Keeping the opened keys of values would make it one: they must not outlive the merge. More replicas of crypto-kms are more cores.';
+  'OpenBao does one AES-GCM operation an item, on every core, in Go; an envelope needs two, and node:crypto spends 6 µs on setting each of them up, so that one core stays below 50,000 whatever else it does. Keeping the opened keys of values would make it one: they must not outlive the merge. More replicas of crypto-kms are more cores';
 const LOOP_REASON =
   'reading the request strictly, checking scope and base64 of each item, sealing the answer to its asker and the record take the rest';
 const MINION = 'web-1.example';

@@ -15,6 +15,8 @@ const BATCH = 500;
 const REPLY_BYTES = 2500;
 const SETTLE_MS = 3000;
 const TTL_MS = 10_000;
+const REASON =
+  'with all processes on two cores what counts is their time together, as in merge at 64; a second merger needs a core of its own';
 
 type Master = { id: string; bridges: readonly BridgeClient[]; minions: readonly string[] };
 
@@ -55,8 +57,10 @@ async function storms(mergers: number, { repeats, report }: BenchOptions): Promi
     times?.push(tookS);
     floorTimes?.push(floorS);
   }
-  const [first = 0] = memory ?? [];
-  const after = spreadOf(memory?.slice(1) ?? []);
+  // The round that does not count fills caches and heap.
+  const counted = memory?.slice(1) ?? [];
+  const [first = 0] = counted;
+  const after = spreadOf(counted);
   const what = `storm of ${MINIONS.toLocaleString('en')} minions, ${mergers} merger${mergers > 1 ? 's' : ''}`;
   return [
     against(
@@ -70,12 +74,13 @@ async function storms(mergers: number, { repeats, report }: BenchOptions): Promi
         },
         floorIs: 'as many asks of the least pair of processes, 250 at once',
         note: 'all answered, each with its own pillar',
+        reason: REASON,
       },
       { atMost: 1.67 },
     ),
     {
       ...{ what: `${what}: memory afterwards`, unit: 'MiB', better: 'lower', ours: after },
-      ...{ floor: spreadOf([first]), floorIs: 'after the first storm' },
+      ...{ floor: spreadOf([first]), floorIs: 'after the first of these storms' },
       goal: { text: 'flat: ≤ 1.2 ×', met: after.max <= 1.2 * first },
     },
   ];
