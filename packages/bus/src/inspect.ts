@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   AUDIT_ANCHOR_STREAM,
   type AUDIT_DEAD_STREAM,
@@ -80,6 +81,9 @@ const WAIT_MS = 1000;
 const CONNECT_MS = 5000;
 const READ_AT_ONCE = 64;
 const NS_PER_MS = 1e6;
+/** Between two pulls a reader waits for nothing: whoever seems to read nothing is looked at again, within the time services have. */
+const LOOKS = 10;
+const LOOK_AGAIN_MS = 80;
 
 /** Connects as `operator`; a person waits for it, so for a server that hangs it waits five seconds. @throws ColonnadeError `bus_unavailable` */
 export async function connectInspector(options: Omit<BusOptions, 'user'>): Promise<Inspector> {
@@ -141,6 +145,14 @@ async function listStreams(connection: NatsConnection): Promise<StreamFill[]> {
 }
 
 async function listConsumers(connection: NatsConnection): Promise<ConsumerLag[]> {
+  for (let look = 1; ; look++) {
+    const found = await lookAtConsumers(connection);
+    if (look === LOOKS || found.every(({ readers }) => readers > 0)) return found;
+    await sleep(LOOK_AGAIN_MS);
+  }
+}
+
+async function lookAtConsumers(connection: NatsConnection): Promise<ConsumerLag[]> {
   const manager = await jetstreamManager(connection, { checkAPI: false });
   const found = CONSUMERS.map(async ({ stream, durable: name }): Promise<ConsumerLag[]> => {
     const info = await manager.consumers.info(stream, name).catch(whenMissing(name));
