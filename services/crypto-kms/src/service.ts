@@ -41,6 +41,7 @@ import { checkRoute, resealRoute, rewrapRoute } from './reseal.ts';
 import { openRevocations } from './revocations.ts';
 import { createSealHandler } from './seal.ts';
 import { openStateDir } from './state-dir.ts';
+import { tellKeys } from './tell-keys.ts';
 import { createTrail, type Trail } from './trail.ts';
 import { openUsedGrants } from './used-grants.ts';
 
@@ -84,6 +85,8 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
   );
   const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
   for (const keyring of state.keyrings) started.use(startRotation(rotationOf(config, keyring, events)));
+  const { stateDir } = config;
+  started.use(await tellKeys({ stateDir, keyrings: state.keyrings, bus, events }));
   started.use(
     await bus.serve(
       {
