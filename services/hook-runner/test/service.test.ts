@@ -192,8 +192,8 @@ describe('a runner', () => {
   });
 
   test('an event that says it is another than its subject says is left out: rights are rights on subjects', async () => {
-    await prepared.hook('key-changed', '60', 'echo "key $COLONNADE_EVENT_ID" >> $OUT');
-    await prepared.hook('node-post-deletion', '60', 'echo deleted >> $OUT');
+    await prepared.hook('key-changed', '05', 'echo "key $COLONNADE_EVENT_ID" >> $OUT');
+    await prepared.hook('node-post-deletion', '05', 'echo deleted >> $OUT');
     const left = () => prepared.logged('event cannot be read, and is left out').length;
     const before = left();
     const kms = await prepared.bus.as('crypto-kms');
