@@ -83,10 +83,10 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
   const workloads = started.use(
     createWorkloads(config, state.workloads, { ...asks, keys: state.keys, revocations: state.revocations }),
   );
-  const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
-  for (const keyring of state.keyrings) started.use(startRotation(rotationOf(config, keyring, events)));
   const { stateDir } = config;
   started.use(await tellKeys({ stateDir, keyrings: state.keyrings, bus, events }));
+  const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
+  for (const keyring of state.keyrings) started.use(startRotation(rotationOf(config, keyring, events)));
   started.use(
     await bus.serve(
       {
