@@ -37,10 +37,12 @@ type Reach = {
   deadLetters?: boolean;
 };
 
+const EVENTS = ['pillar.created', 'tls.rotated', 'key.rotated', 'key.other', 'audit.alert', 'audit.other'];
+
 const REACH: Readonly<Record<BusUser, Reach>> = {
   'pillar-api': {
     asks: ['kms.*.api', 'kms.open.workload', 'kms.keys-list', 'kms.jwks', 'merger.explain', 'hooks.*'],
-    events: ['pillar.created', 'tls.rotated'],
+    events: EVENTS,
     streams: [
       'say that a task lives',
       'an event of a service',
@@ -50,9 +52,10 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
     ],
   },
   'pillar-merger': { asks: ['kms.open.merger', 'kms.jwks', 'estate.register-minion'] },
-  'crypto-kms': { asks: [], streams: ['read which tasks live'] },
+  'crypto-kms': { asks: [], events: ['key.rotated'], streams: ['read which tasks live'] },
   'audit-sink': {
     asks: [],
+    events: ['audit.alert'],
     streams: ['read AUDIT as file', 'read AUDIT as webhook', 'let AUDIT go', 'anchor', 'see AUDIT'],
     deadLetters: true,
   },
@@ -153,7 +156,7 @@ describe('a stolen nkey', () => {
       for (const [act, subject] of Object.entries(ACTS))
         assert.equal(await publishes(connection, subject), streams.includes(act), act);
       for (const act of streams) assert.ok(act in ACTS, act);
-      for (const type of ['pillar.created', 'tls.rotated'])
+      for (const type of EVENTS)
         assert.equal(await publishes(connection, subjectOf('events', type)), events.includes(type), type);
       for (const kind of ['file', 'webhook', 'ingest'] as const)
         assert.equal(await publishes(connection, auditDeadSubject(kind)), deadLetters, `dead letter ${kind}`);

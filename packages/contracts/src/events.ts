@@ -68,9 +68,29 @@ export type CloudEvent = z.infer<typeof zCloudEvent>;
 /** CloudEvents `source` of everything the estate publishes. */
 export const ESTATE_SOURCE = 'urn:colonnade:estate';
 
+/** The subject an event is told on: that of its type. Whoever may publish on some subjects of EVENTS may tell no other types. */
+export function subjectOfEvent({ type }: Pick<CloudEvent, 'type'>): string {
+  return subjectOf('events', type.replace(/^colonnade\.(.+)\.v\d+$/u, '$1'));
+}
+
 /** CloudEvents `type`: `colonnade.pillar.created.v1` */
 export function cloudEventType(type: EventType): string {
   return `colonnade.${type}.v1`;
+}
+
+/** What a service tells on EVENTS of itself. */
+export type OwnEvent = Pick<CloudEvent, 'id' | 'source' | 'type' | 'subject' | 'incarnation' | 'data'> & {
+  /** When it happened, RFC 3339; now unless given. */
+  time?: string;
+};
+
+/** An event that is not of the estate: its clock is 0, for it has no place in the order of the estate's changes. */
+export function buildOwnEvent({ time = new Date().toISOString(), type, ...event }: OwnEvent): CloudEvent {
+  return {
+    ...{ specversion: '1.0', datacontenttype: 'application/json', clock: '0', time },
+    ...event,
+    type: `colonnade.${type}.v1`,
+  };
 }
 
 /** `Nats-Msg-Id` of an event: the same for every try of one event, whoever publishes it. */

@@ -1,4 +1,5 @@
 export * from './audit.ts';
+export * from './audit-alerts.ts';
 export * from './audit-sink.ts';
 export * from './bridge.ts';
 export * from './bridge-wire.ts';
@@ -15,6 +16,7 @@ export * from './grant.ts';
 export * from './hook-views.ts';
 export * from './hooks.ts';
 export * from './http/index.ts';
+export * from './key-events.ts';
 export * from './kms.ts';
 export * from './kms-keys.ts';
 export * from './limits.ts';

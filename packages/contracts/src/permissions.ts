@@ -1,4 +1,5 @@
 import { AUDIT_STREAM, auditSubject } from './audit.ts';
+import { AUDIT_ALERT_SUBJECT } from './audit-alerts.ts';
 import {
   AUDIT_ANCHOR_STREAM,
   AUDIT_DEAD_STREAM,
@@ -18,6 +19,7 @@ import {
   hooksTry,
 } from './hook-views.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
+import { KEY_EVENT_TYPES, keyEventSubject } from './key-events.ts';
 import * as kms from './kms.ts';
 import * as keys from './kms-keys.ts';
 import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
@@ -125,7 +127,10 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     ...[TASK_STATES_SUBJECTS, readEntries(TASK_STATES_STREAM)],
   ],
   'pillar-merger': [auditSubject('pillar-merger')],
-  'crypto-kms': [auditSubject('crypto-kms'), readEntries(TASK_STATES_STREAM)],
+  'crypto-kms': [
+    ...[auditSubject('crypto-kms'), readEntries(TASK_STATES_STREAM)],
+    ...KEY_EVENT_TYPES.map(keyEventSubject),
+  ],
   'audit-sink': [
     auditSubject('audit-sink'),
     auditDeadSubject('file'),
@@ -134,6 +139,7 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     auditAnchorSubject('file'),
     // How full the stream is, and which stream it is: it trims itself, and asks for no right to do so.
     infoOf(AUDIT_STREAM),
+    AUDIT_ALERT_SUBJECT,
   ],
   'tls-rotator': [TLS_EVENTS_SUBJECTS, auditSubject('tls-rotator')],
   'hook-runner': [auditSubject('hook-runner'), infoOf(EVENTS_STREAM)],

@@ -3,7 +3,7 @@ import type { Value } from '@colonnade/value';
 import { z } from 'zod';
 import { int } from './codec.ts';
 import { defineEndpoint, subjectOf } from './endpoints.ts';
-import type { CloudEvent } from './events.ts';
+import { buildOwnEvent, type CloudEvent } from './events.ts';
 
 /** What the rotation of TLS material tells on the stream EVENTS (seed 004). The subject ends in the same words. */
 export const TLS_EVENT_TYPES = [
@@ -26,7 +26,7 @@ export function tlsEventSubject(type: TlsEventType): string {
 }
 
 /**
- * An event about one IngressTLS. Its clock is 0, for it is not of the estate.
+ * An event about one IngressTLS.
  * @param about name and UID of the IngressTLS
  */
 export function buildTlsEvent(
@@ -35,18 +35,11 @@ export function buildTlsEvent(
   data: Value,
   time = new Date().toISOString(),
 ): CloudEvent {
-  return {
-    specversion: '1.0',
-    id: randomUUID(),
-    source: TLS_SOURCE,
-    type: `colonnade.${type}.v1`,
-    subject: about.name,
-    time,
-    datacontenttype: 'application/json',
-    clock: '0',
-    incarnation: about.uid,
-    data,
-  };
+  const { name, uid } = about;
+  return buildOwnEvent({
+    ...{ type, id: randomUUID(), source: TLS_SOURCE },
+    ...{ subject: name, incarnation: uid, time, data },
+  });
 }
 
 /** Name of an IngressTLS, as Kubernetes takes it. */

@@ -128,6 +128,8 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     backlogAlert(backend: string, waiting: number, ratio: number) {
       logger.error({ backend, waiting, ratio }, 'the backlog is near its limit');
     },
+    alertUntold: (error: unknown) =>
+      logger.warn({ err: error }, 'the bus cannot be told of an alert: tried again'),
     kubeconfigBad: (error: unknown) =>
       logger.error({ err: error }, 'the kubeconfig of the webhook cannot be used'),
     lagUnknown: (error: unknown) => logger.warn({ err: error }, 'the state of the stream is unknown'),

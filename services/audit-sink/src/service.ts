@@ -9,6 +9,7 @@ import {
   type Logger,
   type Running,
 } from '@colonnade/service-kit';
+import { createAlerts, raisingAlerts } from './alerts.ts';
 import { createFileBackend } from './backends/file.ts';
 import { createStdoutBackend } from './backends/stdout.ts';
 import { startBackends } from './backends/union.ts';
@@ -37,9 +38,10 @@ const MEGABYTE = 1024 * 1024;
 export async function createAuditSink(config: AuditSinkConfig, deps: AuditSinkDeps): Promise<AuditSink> {
   const { logger } = deps;
   const metrics = createMetrics('audit-sink');
-  const events = createEvents(logger, metrics);
+  const told = createEvents(logger, metrics);
   await using started = new AsyncDisposableStack();
   const bus = started.use(await connectService('audit-sink', config, logger));
+  const events = raisingAlerts(told, started.use(createAlerts(bus, told)));
   // It serves nothing there, but says that it is here.
   started.use(await bus.serve(SERVICE, []));
   const health = createHealth();

@@ -3,9 +3,10 @@ import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { verifyLog } from '@colonnade/audit-log';
-import { AUDIT_STREAM, type AuditEvent } from '@colonnade/contracts';
+import { AUDIT_STREAM, type AuditEvent, decode, EVENTS_STREAM, zCloudEvent } from '@colonnade/contracts';
+import { toPlain } from '@colonnade/value';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { type PreparedSink, prepareSink, publishMany, readIds, readLines } from './support.ts';
+import { type PreparedSink, prepareSink, publishMany, readIds, readLines, readStream } from './support.ts';
 
 const SIZES = { maxEventsBytes: 16 * 1024 * 1024, maxAuditBytes: 16 * 1024 * 1024, replicas: 1 };
 
@@ -47,6 +48,14 @@ describe('numbers of the stream', () => {
       await waitFor('not ready', async () => (await ready(running)) === 503);
       assert.match(await (await fetch(`${running.url}/readyz`)).text(), /records 21 to 25 are gone/u);
       assert.ok(sink.logLines.some((l) => l.includes('AUDIT_LOG_ACCEPT_GAP_TO')));
+      await waitFor('the alert', async () => {
+        const [first] = await readStream(sink.bus, EVENTS_STREAM);
+        const { data } = decode(zCloudEvent, first ?? Buffer.alloc(0));
+        assert.deepEqual(toPlain(data), {
+          ...{ alert: 'gap_refused', backend: 'file', details: { from: 21, to: 25 } },
+        });
+        return true;
+      });
       assert.ok(!(await readIds(sink.logPath)).includes('later-0'));
     }
     await using running = await sink.start({ AUDIT_LOG_ACCEPT_GAP_TO: '25' });

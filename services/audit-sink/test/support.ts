@@ -58,7 +58,7 @@ export async function prepareSink(options: RealBusOptions = {}) {
 }
 
 /** Every message of a stream that is still there. */
-async function readStream(bus: RealBus, stream: string): Promise<Buffer[]> {
+export async function readStream(bus: RealBus, stream: string): Promise<Buffer[]> {
   const witness = await bus.witness();
   const info = await witness.request(`$JS.API.STREAM.INFO.${stream}`);
   const { first_seq, last_seq } = info.json<{ state: { first_seq: number; last_seq: number } }>().state;

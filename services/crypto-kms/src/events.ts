@@ -28,6 +28,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     'Turns in which the keyring could not be read or rotated.',
     [],
   );
+  const keysUntold = metrics.counter(
+    'kms_key_events_faults_total',
+    'Turns in which the bus could not be told what became of a key.',
+    [],
+  );
   const encryptionsOf = metrics.gauge(
     'kms_key_encryptions',
     'Encryptions done with a key, at most, over all replicas; it should be followed by another well before 2^32.',
@@ -75,6 +80,12 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     keyringFault: (error: Error) => {
       keyringFaults.inc();
       logger.error({ err: error }, 'the keyring cannot be read or rotated');
+    },
+    keyTold: (type: string, subject: string) => logger.debug({ type, subject }, 'the bus was told of a key'),
+    keyUntold(key: string, thrown: unknown, isFirst: boolean) {
+      keysUntold.inc();
+      if (isFirst)
+        logger.warn({ key, err: thrown }, 'the bus cannot be told what became of a key: tried again');
     },
     taskStatesFault(thrown: unknown) {
       taskFaults.inc();

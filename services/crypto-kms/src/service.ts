@@ -41,6 +41,7 @@ import { checkRoute, resealRoute, rewrapRoute } from './reseal.ts';
 import { openRevocations } from './revocations.ts';
 import { createSealHandler } from './seal.ts';
 import { openStateDir } from './state-dir.ts';
+import { tellKeys } from './tell-keys.ts';
 import { createTrail, type Trail } from './trail.ts';
 import { openUsedGrants } from './used-grants.ts';
 
@@ -82,6 +83,8 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
   const workloads = started.use(
     createWorkloads(config, state.workloads, { ...asks, keys: state.keys, revocations: state.revocations }),
   );
+  const { stateDir } = config;
+  started.use(await tellKeys({ stateDir, keyrings: state.keyrings, bus, events }));
   const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
   for (const keyring of state.keyrings) started.use(startRotation(rotationOf(config, keyring, events)));
   started.use(

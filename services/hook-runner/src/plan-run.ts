@@ -1,4 +1,4 @@
-import { type CloudEvent, eventMsgId } from '@colonnade/contracts';
+import { type CloudEvent, ColonnadeError, eventMsgId, subjectOfEvent } from '@colonnade/contracts';
 import { canonicalText, type Value } from '@colonnade/value';
 import { z } from 'zod';
 import type { HookEventName } from './run/hook-events.ts';
@@ -59,6 +59,15 @@ export function planRun(event: CloudEvent): PlannedRun | undefined {
   }
   const own = OWN_HOOKS[type.split('.', 1)[0] ?? ''];
   return own === undefined ? undefined : { id, event: own, subject, parameters: ownParameters(event) };
+}
+
+/**
+ * Rights on the bus are rights on subjects: who may tell of keys alone must not delete a minion with it.
+ * @throws ColonnadeError `bad_request` for an event that says it is another than its subject says
+ */
+export function checkSubject(event: CloudEvent, subject: string): void {
+  if (subjectOfEvent(event) === subject) return;
+  throw new ColonnadeError('bad_request', `an event on ${subject} says that it is of another type`);
 }
 
 /** The hooks an event of a service outside asks for: whatever its type says, they are those of all such events. */

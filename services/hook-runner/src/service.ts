@@ -21,7 +21,7 @@ import { createEvents, type Events } from './events.ts';
 import { startGenerations } from './generation/loop.ts';
 import { keepTidy } from './keep-tidy.ts';
 import { leadUntil } from './lead.ts';
-import { planExternalRun, planRun } from './plan-run.ts';
+import { checkSubject, planExternalRun, planRun } from './plan-run.ts';
 import { prepareFolders } from './prepare-folders.ts';
 import { tellRefreshes } from './refresh-queue.ts';
 import { createRunner, type RunnerDeps } from './runner.ts';
@@ -110,7 +110,7 @@ async function runHooksOf(
   try {
     const take = (from: EventSource) => takeEvents(bus, from, runner, config.concurrency, events, stop);
     await Promise.all([
-      take({ consumer: hooksConsumer, plan: planRun, note }),
+      take({ consumer: hooksConsumer, check: checkSubject, plan: planRun, note }),
       take({ consumer: serviceHooksConsumer, plan: planExternalRun }),
     ]);
   } finally {

@@ -17,6 +17,8 @@ export type EventSource = {
   consumer: ConsumerDefinition;
   /** As `planRun`. */
   plan: (event: CloudEvent) => PlannedRun | undefined;
+  /** @throws ColonnadeError when whoever published it on this subject may not have told such an event */
+  check?: (event: CloudEvent, subject: string) => void;
   /** Whom an event touches is told here; absent: what stands there touches nobody. */
   note?: (touched: Touched) => void;
 };
@@ -106,7 +108,9 @@ function plan(
   answer: (verdict: Verdict) => void,
 ): PlannedRun | undefined {
   try {
-    return from.plan(decode(zCloudEvent, delivery.payload));
+    const event = decode(zCloudEvent, delivery.payload);
+    from.check?.(event, delivery.subject);
+    return from.plan(event);
   } catch (error) {
     answer({ kind: 'poison', bury: async () => events.unreadable(delivery.seq, error) });
     return undefined;

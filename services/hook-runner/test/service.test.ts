@@ -2,7 +2,16 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { type HookRun, hooksRun, startCall } from '@colonnade/contracts';
+import {
+  buildOwnEvent,
+  encode,
+  type HookRun,
+  hooksRun,
+  KEYS_SOURCE,
+  keyEventSubject,
+  startCall,
+  zCloudEvent,
+} from '@colonnade/contracts';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { HOOK_EVENT_NAMES } from '../src/run/hook-events.ts';
 import { type PreparedRunner, prepareRunner } from './support.ts';
@@ -180,6 +189,28 @@ describe('a runner', () => {
     await waitFor('the line', () => prepared.logged('event cannot be read, and is left out').length === 1);
     const { clock } = await prepared.publish('pillar.updated', '/pillars/p3', { pid: 'p3' });
     await outHas(`order ${clock}`);
+  });
+
+  test('an event that says it is another than its subject says is left out: rights are rights on subjects', async () => {
+    await prepared.hook('key-changed', '05', 'echo "key $COLONNADE_EVENT_ID" >> $OUT');
+    await prepared.hook('node-post-deletion', '05', 'echo deleted >> $OUT');
+    const left = () => prepared.logged('event cannot be read, and is left out').length;
+    const before = left();
+    const kms = await prepared.bus.as('crypto-kms');
+    const tell = async (type: string, id: string) => {
+      const about = { source: KEYS_SOURCE, subject: '/keys/pillars', incarnation: '1', id };
+      const event = buildOwnEvent({ ...about, type, data: { master: 'east', id: 'web-1' } });
+      const payload = encode(zCloudEvent, event);
+      await kms.publishDurable(
+        { subject: keyEventSubject('key.rotated'), msgId: id, payload },
+        startCall(5000),
+      );
+    };
+    await tell('minion.deleted', 'forged');
+    await tell('key.rotated', 'true');
+    await outHas('key true');
+    assert.equal(left(), before + 1);
+    assert.ok(!(await prepared.out()).includes('deleted'));
   });
 
   const ask = (run: string, budgetMs = 10_000): Promise<HookRun> =>

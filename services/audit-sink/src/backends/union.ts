@@ -12,6 +12,8 @@ export type Union = AsyncDisposable & {
 };
 
 const START_RETRY_MS = 1000;
+/** The try after which one that cannot start is said to take nothing. */
+const SURE_AT = 3;
 
 /**
  * Starts every backend on its own consumer. One that cannot start is tried again, and keeps no other from working.
@@ -53,9 +55,12 @@ async function drive(backend: Backend, bus: Bus, events: Events, signal: AbortSi
 async function start(backend: Backend, events: Events, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; !signal.aborted; attempt += 1) {
     try {
-      return await backend.run(signal);
+      await backend.run(signal);
+      if (attempt > SURE_AT && !signal.aborted) events.backendWorks(backend.name);
+      return;
     } catch (thrown) {
       events.batchFailed(backend.name, toColonnadeError(thrown), attempt);
+      if (attempt === SURE_AT) events.backendFailing(backend.name, thrown);
       await sleep(START_RETRY_MS, undefined, { signal }).catch(() => {});
     }
   }

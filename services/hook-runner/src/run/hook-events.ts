@@ -132,7 +132,10 @@ export const HOOK_EVENTS = {
     ...UPDATED,
   }),
   'pillar-changed': event('after a pillar was created, changed or deleted, or an import changed many', OWN),
-  'key-changed': event('after a key of the keyring was made, became the active one or was retired', OWN),
+  'key-changed': event(
+    'after a version of a key was made, became the active one, was retired, barred, destroyed, taken back or erased',
+    OWN,
+  ),
   'tls-rotated': event('after TLS material was rotated, or its rotation failed', OWN),
   'external-event': event('after a service outside published an event', OUTSIDE),
   'audit-alert': event('after the audit raised an alert', OWN),
