@@ -50,6 +50,8 @@ export const zWorkloadClaims = z.object({
   iat: z.number().int().nonnegative(),
   jti: z.string().min(16).max(64),
   sid: zSid.optional(),
+  /** Version of the key that signed the first token of those this one was renewed from; absent in older ones. */
+  gen: z.number().int().min(1).optional(),
   colonnade: zWorkload,
 });
 export type WorkloadClaims = z.infer<typeof zWorkloadClaims>;

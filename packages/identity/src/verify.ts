@@ -20,6 +20,10 @@ export type WorkloadIdentity = {
   jti: string;
   /** The enrolment it came of; undefined for a task's. */
   sid: string | undefined;
+  /** The key it is signed with. */
+  kid: string;
+  /** Version of the key the first of its line was signed with, as it says itself. */
+  gen: number | undefined;
   expiresAtMs: number;
 };
 
@@ -63,13 +67,15 @@ export function createWorkloadVerifier(options: {
 }
 
 /** A token whose signature was checked before. */
-type Verified = { identity: WorkloadIdentity; kid: string; publicKey: KeyObject };
+type Verified = { identity: WorkloadIdentity; publicKey: KeyObject };
 
 /** Its key is still there, and its time not over; when it was let in, its time had begun, and clocks go forward. */
-async function isStillGood(keys: VerifyKeys, { identity, kid, publicKey }: Verified, nowMs: number) {
+async function isStillGood(keys: VerifyKeys, { identity, publicKey }: Verified, nowMs: number) {
   if (nowMs >= identity.expiresAtMs) return false;
-  return (await keys.find(kid))?.publicKey === publicKey;
+  return (await keys.find(identity.kid))?.publicKey === publicKey;
 }
+
+type UsedKey = { kid: string; publicKey: KeyObject };
 
 async function verifySignature(
   keys: VerifyKeys,
@@ -77,7 +83,7 @@ async function verifySignature(
   token: string,
   nowMs: number,
 ): Promise<Verified> {
-  let used: { kid: string; publicKey: KeyObject } | undefined;
+  let used: UsedKey | undefined;
   const keyFor = async ({ kid, alg }: { kid?: string; alg?: string }) => {
     const key = kid === undefined ? undefined : await keys.find(kid);
     if (key === undefined) throw refuse('is signed with an unknown key');
@@ -92,9 +98,9 @@ async function verifySignature(
       ...{ issuer, audience, requiredClaims: ['sub', 'iat', 'nbf', 'exp', 'jti'] },
       ...{ clockTolerance: WORKLOAD_SKEW_S, currentDate: new Date(nowMs) },
     });
-    const identity = identityOf(payload);
     if (used === undefined) throw new ColonnadeError('internal', 'a token was verified without a key');
-    return { identity, ...used };
+    const { kid, publicKey }: UsedKey = used;
+    return { identity: identityOf(payload, kid), publicKey };
   } catch (thrown) {
     throw explainRefusal(thrown, 'the identity', 'is no token of a workload');
   }
@@ -116,13 +122,13 @@ function headerTyp(token: string): unknown {
   }
 }
 
-function identityOf(payload: JWTPayload): WorkloadIdentity {
+function identityOf(payload: JWTPayload, kid: string): WorkloadIdentity {
   const claims = zWorkloadClaims.safeParse(payload);
   if (!claims.success) throw refuse('has a wrong or missing claim');
-  const { sub, jti, sid, iat, exp, colonnade: workload } = claims.data;
+  const { sub, jti, sid, gen, iat, exp, colonnade: workload } = claims.data;
   if (sub !== workloadSubject(workload)) throw refuse('has a subject that is not its workload');
   if (exp - iat > WORKLOAD_LIFETIME_S) throw refuse('lives longer than a token may');
-  return { workload, sub, jti, sid, expiresAtMs: exp * 1000 };
+  return { workload, sub, jti, sid, kid, gen, expiresAtMs: exp * 1000 };
 }
 
 function refuse(why: string): ColonnadeError {

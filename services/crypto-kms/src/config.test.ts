@@ -2,9 +2,15 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ENDPOINTS, JWKS_KEEP_S, JWKS_MAX_AGE_MS } from '@colonnade/contracts';
+import { ENDPOINTS, JWKS_KEEP_S, JWKS_MAX_AGE_MS, WORKLOAD_SKEW_S } from '@colonnade/contracts';
 import { settingsTable } from '@colonnade/service-kit';
-import { keyPollMs, kmsSettings, readKmsConfig } from './config.ts';
+import {
+  isPrepublishedLongEnough,
+  keyPollMs,
+  kmsSettings,
+  PREPUBLISH_LEAST_S,
+  readKmsConfig,
+} from './config.ts';
 
 const readme = await readFile(path.join(import.meta.dirname, '..', 'README.md'), 'utf8');
 
@@ -37,7 +43,15 @@ test('an empty variable is an unset one; the KEK cannot be printed', () => {
 });
 
 test('a next key is known to whoever keeps the published ones before it signs, however many have kept them on the way', () => {
-  const config = readKmsConfig({ KMS_STATE_DIR: '/state', NATS_NKEY_SEED: 'x' });
-  const keptMs = keyPollMs(config) + JWKS_MAX_AGE_MS + JWKS_KEEP_S * 1000;
-  assert.ok(keptMs < config.keyPrepublishS * 1000, `${keptMs} ms`);
+  const env = { KMS_STATE_DIR: '/state', NATS_NKEY_SEED: 'x' };
+  const read = (seconds?: number) =>
+    readKmsConfig({ ...env, KMS_KEY_PREPUBLISH_S: seconds === undefined ? undefined : `${seconds}` });
+  for (const seconds of [undefined, PREPUBLISH_LEAST_S, 3600]) {
+    const config = read(seconds);
+    const keptMs = keyPollMs(config) + JWKS_MAX_AGE_MS + JWKS_KEEP_S * 1000;
+    assert.ok(keptMs + WORKLOAD_SKEW_S * 1000 <= config.keyPrepublishS * 1000, `${keptMs} ms`);
+    assert.ok(isPrepublishedLongEnough(config), String(seconds));
+  }
+  for (const seconds of [0, 1, 54, PREPUBLISH_LEAST_S - 1])
+    assert.ok(!isPrepublishedLongEnough(read(seconds)), String(seconds));
 });

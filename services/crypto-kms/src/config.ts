@@ -71,7 +71,7 @@ export const kmsSettings = {
     help: 'age at which the key that seals is followed by a new one, seconds; unset: only by hand',
   }),
   keyPrepublishS: setting('KMS_KEY_PREPUBLISH_S', zSeconds, {
-    help: 'how long a new key is known to every replica before it seals, seconds',
+    help: 'how long a new key is known before it seals or signs, seconds; below 60 the log warns: whoever keeps the published keys may not know it yet',
     default: '60',
   }),
   keyUndoS: setting('KMS_KEY_UNDO_S', zSeconds, {
@@ -118,6 +118,13 @@ export type KmsConfig = ConfigOf<typeof kmsSettings>;
 /** How often a replica looks for versions of keys, milliseconds: it has read a next one long before that seals or signs. */
 export function keyPollMs({ keyPrepublishS }: Pick<KmsConfig, 'keyPrepublishS'>): number {
   return Math.max(50, (keyPrepublishS * 1000) / 6);
+}
+
+/** Shorter, a key signs before everybody knows it who keeps the published ones, or whose clock is a little late. */
+export const PREPUBLISH_LEAST_S = 60;
+
+export function isPrepublishedLongEnough({ keyPrepublishS }: Pick<KmsConfig, 'keyPrepublishS'>): boolean {
+  return keyPrepublishS >= PREPUBLISH_LEAST_S;
 }
 
 /** @throws ColonnadeError `misconfigured` naming every fault */

@@ -1,6 +1,7 @@
 import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import { countOutcomes, type ItemResult } from './batch.ts';
+import { PREPUBLISH_LEAST_S } from './config.ts';
 import type { KeyVersion } from './keyring/keyring.ts';
 import { USES_LIMIT } from './keyring/uses.ts';
 
@@ -91,6 +92,11 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       taskFaults.inc();
       logger.warn({ err: thrown }, 'which tasks live cannot be read');
     },
+    prepublishedTooShort: (seconds: number) =>
+      logger.warn(
+        { seconds, least: PREPUBLISH_LEAST_S },
+        'KMS_KEY_PREPUBLISH_S is short: a new key may sign before everybody knows it',
+      ),
     keyMissing: () => logger.warn({}, 'no key encryption key is configured: nothing can be sealed or opened'),
     identityLoaded: (kid: string) => logger.info({ kid }, 'identity key loaded'),
     bootstrapRead({ tokenId, registered }: { tokenId: string; registered: boolean }) {

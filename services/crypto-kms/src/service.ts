@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { openAuditor } from '@colonnade/audit';
+import { type Auditor, openAuditor } from '@colonnade/audit';
 import { type Bus, connectService, type Route, route } from '@colonnade/bus';
 import {
   IDENTITY_KEY,
@@ -20,7 +20,7 @@ import {
 } from '@colonnade/service-kit';
 import { identityRoutes, openRoutes, readerRoutes } from './api-routes.ts';
 import { registerBootstrapToken } from './bootstrap.ts';
-import { type KmsConfig, keyPollMs } from './config.ts';
+import { isPrepublishedLongEnough, type KmsConfig, keyPollMs } from './config.ts';
 import { createEvents, type Events } from './events.ts';
 import { createGrantGuard, type GrantGuard } from './grant-guard.ts';
 import { createGrants } from './grants.ts';
@@ -29,6 +29,7 @@ import { masterVerifier } from './identity/master-credential.ts';
 import { loadIdentityKeys } from './identity-keys.ts';
 import type { Keyring } from './keyring/keyring.ts';
 import { openKeys } from './keyring/open-keys.ts';
+import { recordOwnActs } from './keyring/own-acts.ts';
 import { type RotationOptions, startRotation } from './keyring/rotation.ts';
 import { keyRoutes } from './keyring/routes.ts';
 import { loadMac } from './mac-key.ts';
@@ -86,7 +87,8 @@ export async function createKms(config: KmsConfig, deps: { logger: Logger }): Pr
   const { stateDir } = config;
   started.use(await tellKeys({ stateDir, keyrings: state.keyrings, bus, events }));
   const publicKeys = async () => [...state.identity.jwks.keys, ...(await workloads.jwks())];
-  for (const keyring of state.keyrings) started.use(startRotation(rotationOf(config, keyring, events)));
+  for (const keyring of state.keyrings)
+    started.use(startRotation(rotationOf(config, keyring, { events, auditor })));
   started.use(
     await bus.serve(
       {
@@ -122,15 +124,22 @@ async function openState(config: KmsConfig, events: Events) {
   const usedGrants = openUsedGrants(config.stateDir);
   // In the order of their names, which pages of them go by.
   const keyrings = [workloads.keyring, keyring].filter((one) => one !== undefined);
+  if (keyrings.length > 0 && !isPrepublishedLongEnough(config))
+    events.prepublishedTooShort(config.keyPrepublishS);
   return { keys, keyrings, identity, mac, revocations, readers, usedGrants, workloads };
 }
 
-function rotationOf(config: KmsConfig, keyring: Keyring, events: Events): RotationOptions {
+function rotationOf(
+  config: KmsConfig,
+  keyring: Keyring,
+  { events, auditor }: { events: Events; auditor: Auditor },
+): RotationOptions {
   const maxAgeS = keyring.name === IDENTITY_KEY ? config.identityKeyMaxAgeS : config.keyMaxAgeS;
   return {
     keyring,
     maxAgeMs: maxAgeS === undefined ? undefined : maxAgeS * 1000,
     pollMs: keyPollMs(config),
+    record: recordOwnActs(auditor, keyring.name),
     onRotated: events.keyRotated,
     onRefreshed: events.keysRead,
     onErased: events.keyErased,

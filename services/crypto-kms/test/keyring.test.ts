@@ -6,12 +6,15 @@ import {
   BOOTSTRAP_SUB,
   type Enc,
   encodeTree,
+  type GrantAct,
+  kmsDestroyKey,
   kmsIssueTask,
   kmsJwks,
   kmsListKeys,
   kmsOpenForApi,
   kmsRotateKey,
   kmsSeal,
+  kmsSetMinVersion,
   rootTarget,
   taskIdentityResource,
   zEnc,
@@ -32,8 +35,7 @@ const ROOT = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PRE
 const context = {
   ...{ tgt_type: rootTarget.tgtType, tgt_id: rootTarget.tgtId, pillarenv: rootTarget.pillarenv, name: 'x' },
 };
-const grant = (act: 'reveal' | 'key.rotate' | 'task.issue', res: string) =>
-  signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
+const grant = (act: GrantAct, res: string) => signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
 
 async function seal(): Promise<Enc> {
   const { items } = await api.request(kmsSeal, { items: [{ context, value: 'kept' }] }, call());
@@ -102,10 +104,44 @@ test('only an admin rotates, and only a key there is', async () => {
   assert.equal((await versions()).length, count);
 });
 
-test('the timer rotates by age', async () => {
-  await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined, KMS_KEY_MAX_AGE_S: '1' });
+test('the timer rotates by age and erases what was destroyed, on record as its own', async () => {
+  await using _service = await kms.start({
+    ...{ ...ROOT, PILLARS_KEK_B64: undefined, KMS_KEY_MAX_AGE_S: '1', KMS_KEY_UNDO_S: '0' },
+  });
   const count = (await versions()).length;
   await waitFor('two more versions', async () => (await versions()).length >= count + 2, { limitMs: 20_000 });
+  const change = async (act: 'key.min-version' | 'key.destroy', version: number) => {
+    const message = { grant: await grant(act, `pillars:${version}`), name: 'pillars', version };
+    const endpoint = act === 'key.destroy' ? kmsDestroyKey : kmsSetMinVersion;
+    await api.request(endpoint, message, call());
+  };
+  await change('key.min-version', 2);
+  await change('key.destroy', 1);
+  const ownActs = async () =>
+    (await kms.records())
+      .filter(({ user, objectRef }) => user.username === 'crypto-kms' && objectRef?.resource === 'keys')
+      .map(({ verb, objectRef, stage, responseStatus }) =>
+        [verb, objectRef?.name, stage, responseStatus?.code].join(' '),
+      );
+  const erased = 'key.erase pillars:1 ResponseComplete 200';
+  const records = await waitFor('the record of the erasure', async () => {
+    const acts = await ownActs();
+    return acts.includes(erased) ? acts : undefined;
+  });
+  assert.equal(records[records.indexOf(erased) - 1], 'key.erase pillars:1 RequestReceived ');
+  for (const stage of ['RequestReceived ', 'ResponseComplete 200'])
+    assert.ok(records.filter((one) => one === `key.rotate pillars ${stage}`).length >= 2, String(records));
+});
+
+test('a time before the first use that is too short for published keys is said at the start', async () => {
+  const said = () => kms.logLines.filter((line) => line.includes('KMS_KEY_PREPUBLISH_S is short')).length;
+  const before = said();
+  {
+    await using _short = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined });
+  }
+  assert.equal(said(), before + 1);
+  await using _long = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined, KMS_KEY_PREPUBLISH_S: '60' });
+  assert.equal(said(), before + 1);
 });
 
 test('the key of identities is listed and rotated by hand, and published before it signs', async () => {

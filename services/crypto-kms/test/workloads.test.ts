@@ -8,6 +8,7 @@ import {
   encode,
   encodeTree,
   enrolmentResource,
+  type GrantAct,
   kmsEnrol,
   kmsIssueTask,
   kmsMakeEnrolment,
@@ -15,7 +16,9 @@ import {
   kmsOpenForWorkload,
   kmsRenewWorkload,
   kmsRevokeIdentity,
+  kmsRotateKey,
   kmsSeal,
+  kmsSetMinVersion,
   minionTarget,
   type OpenContext,
   type ResolvedTarget,
@@ -265,6 +268,57 @@ test('the key changes by age, is published before it signs, and what the one bef
   });
   assert.ok((await published()).includes(kidOf(first) ?? ''));
   assert.ok(await renew());
+});
+
+test('whoever forged with a key that is barred is out, also with what a newer key signed for him', async () => {
+  await using own = await prepareKms();
+  const env = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PREPUBLISH_S: '1' };
+  await own.start(env);
+  const bus = await own.bus.as('pillar-api');
+  const grantOf = (act: GrantAct, res: string) =>
+    signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act, res });
+  const workload = { kind: 'master', master: 'm1' } as const;
+  const enrolled = async () => {
+    const sid = randomUUID();
+    const grant = await grantOf('enrolment.make', enrolmentResource(workload, sid));
+    const made = await bus.request(kmsMakeEnrolment, { grant, workload, sid, lifetime_s: 600 }, call());
+    return (await bus.request(kmsEnrol, { token: made.token }, call())).token;
+  };
+  const renewed = async (token: string, minion?: string) =>
+    (await bus.request(kmsRenewWorkload, { token, ...(minion === undefined ? {} : { minion }) }, call()))
+      .token;
+  const kidOf = (token: string) => decodeProtectedHeader(token).kid;
+  const first = await enrolled();
+  await bus.request(
+    kmsRotateKey,
+    { grant: await grantOf('key.rotate', 'identity'), name: 'identity' },
+    call(),
+  );
+  const next = await waitFor('the next key to sign', async () => {
+    const token = await renewed(first);
+    return kidOf(token) === kidOf(first) ? undefined : token;
+  });
+  const minion = await renewed(next, 'web-1');
+  const after = await enrolled();
+  // A second replica, which is told of nothing.
+  await own.start(env);
+  const grant = await grantOf('key.min-version', 'identity:2');
+  await bus.request(kmsSetMinVersion, { grant, name: 'identity', version: 2 }, call());
+  for (const token of [next, minion])
+    await waitFor('both replicas to refuse', async () => {
+      const codes = await Promise.all(
+        Array.from({ length: 20 }, () =>
+          renewed(token).then(
+            () => 'ok',
+            ({ code }: ColonnadeError) => code,
+          ),
+        ),
+      );
+      return codes.every((code) => code === 'unauthorized');
+    });
+  const items = [await seal(minionTarget('web-1', 'm1'), 'mine')];
+  await rejects(bus.request(kmsOpenForWorkload, { token: minion, items }, call()), 'unauthorized');
+  assert.equal(kidOf(await renewed(after)), kidOf(next));
 });
 
 test('what it does for workloads is on record, with no token', async () => {

@@ -74,7 +74,7 @@ function renewRoute({ tokens, tasks, audiences, trail }: IdentityDeps): Route {
         ...(objectRef === undefined ? {} : { objectRef }),
       });
     const identity = await verifyOnRecord(begin, () => tokens.verify(token));
-    const { workload, sid } = identity;
+    const { workload, sid, gen } = identity;
     return onRecord(begin(userOf(identity), refOf(workload)), async () => {
       if (workload.kind === 'task') await tasks.requireLive(workload.task);
       if (audience !== undefined && (audience === WORKLOAD_AUDIENCE || !audiences.includes(audience)))
@@ -83,7 +83,7 @@ function renewRoute({ tokens, tasks, audiences, trail }: IdentityDeps): Route {
           'no token is made for this audience; see KMS_IDENTITY_AUDIENCES',
         );
       return tokens.issue(minion === undefined ? workload : minionOf(workload, minion), {
-        ...{ sid, audience, algorithm },
+        ...{ sid, audience, algorithm, gen },
       });
     });
   });

@@ -22,17 +22,23 @@ export type IssueOptions = {
   /** For Colonnade itself unless given. */
   audience?: string | undefined;
   algorithm?: WorkloadAlgorithm | undefined;
+  /** Of the token it is renewed from; the version that signs unless given. */
+  gen?: number | undefined;
 };
+
+/** `gen`: version of the key its line of tokens began with, at most that of the key this one is signed with. */
+type KnownWorkload = WorkloadIdentity & { gen: number };
 
 export type WorkloadTokens = {
   issuer: string;
   issue(workload: Workload, options?: IssueOptions): Promise<Issued>;
   /**
    * Checks signature, claims and revocation of a token for Colonnade itself; whether its workload still is what it was, is
-   * for `TaskView` to say.
-   * @throws ColonnadeError `unauthorized`
+   * for `TaskView` to say. Renewed from one of a barred key it is refused as that one is: else whoever forged that would
+   * renew it for ever.
+   * @throws ColonnadeError `unauthorized`, `unavailable`
    */
-  verify(token: string): Promise<WorkloadIdentity>;
+  verify(token: string): Promise<KnownWorkload>;
 };
 
 /** Tokens of workloads (seed 003): they live for a quarter of an hour at most, and are renewed by who has one. */
@@ -54,9 +60,10 @@ export function createWorkloadTokens(parts: {
       const { sid, audience, algorithm = 'EdDSA' } = options;
       const now = nowS();
       const exp = now + WORKLOAD_LIFETIME_S;
-      const { alg, kid, privateKey } = await keys.signer(algorithm);
+      const { alg, kid, privateKey, version } = await keys.signer(algorithm);
+      const { gen = version } = options;
       const jti = randomUUID();
-      const token = await new SignJWT({ colonnade: workload, ...(sid === undefined ? {} : { sid }) })
+      const token = await new SignJWT({ colonnade: workload, gen, ...(sid === undefined ? {} : { sid }) })
         .setProtectedHeader({ alg, kid, typ: WORKLOAD_TOKEN_TYP })
         .setIssuer(issuer)
         .setSubject(workloadSubject(workload))
@@ -73,7 +80,11 @@ export function createWorkloadTokens(parts: {
       const identity = await verify(token);
       if (identity.sid !== undefined && revocations.isRevoked(identity.sid))
         throw new ColonnadeError('unauthorized', 'the identity is refused: its enrolment was revoked');
-      return identity;
+      const version = (await keys.find(identity.kid))?.version ?? 0;
+      const gen = Math.min(identity.gen ?? version, version);
+      if (gen < keys.minVersion())
+        throw new ColonnadeError('unauthorized', 'the identity is refused: the key it comes of was barred');
+      return { ...identity, gen };
     },
   };
 }

@@ -9,6 +9,7 @@ import { toRootKey } from './root-key.ts';
 
 const newRoot = () => toRootKey(createSecretKey(randomBytes(32)));
 const root = newRoot();
+const YEAR_MS = 365 * 86_400_000;
 
 async function prepare() {
   const dir = await tempDir('keyring');
@@ -108,8 +109,55 @@ test('a change of the root key seals the keys anew, and leaves them what they ar
   await assert.rejects(world.open(), { code: 'misconfigured' });
   const later = await world.open({ root: next });
   assert.deepEqual(states(later), states(ring));
-  // A replica of the old root key goes on with the keys it has.
+  // A replica of the old root key goes on with the keys it has, also when it reads the folder again.
   assert.equal(ring.active().kid, 'pillars-v1');
+  const key = ring.active().key;
+  assert.equal(await ring.refresh(), true);
+  assert.equal(await ring.refresh(), false);
+  await ring.prepare(1);
+  assert.equal(ring.active().key, key);
+  world.clock.ms += 1000;
+  await ring.prepare(1);
+  assert.deepEqual([ring.active().kid, states(ring)], ['pillars-v2', states(later)]);
+});
+
+test('a replica of a root key that was replaced makes no version, and seals with none it cannot open', async () => {
+  await using world = await prepare();
+  const ring = await world.open();
+  const next = newRoot();
+  const moved = await world.open({ root: next, oldRoot: root });
+  await assert.rejects(ring.rotate(), { code: 'conflict', message: /another root key/u });
+  assert.deepEqual([ring.ageMs(), moved.ageMs()], [undefined, 0]);
+  await moved.rotate();
+  world.clock.ms += 1000;
+  await assert.rejects(ring.prepare(1), { code: 'misconfigured', message: /root key/u });
+  assert.deepEqual(states(await world.open({ root: next })), ['pillars-v1 retired', 'pillars-v2 active']);
+});
+
+test('a version of a clock that goes a year ahead is not waited for', async () => {
+  await using world = await prepare();
+  const ring = await world.open();
+  const ahead = await world.open({ nowMs: () => world.clock.ms + YEAR_MS });
+  await ahead.rotate();
+  await ring.refresh();
+  assert.deepEqual([states(ring), ring.ageMs()], [['pillars-v1 active', 'pillars-v2 prepublished'], 0]);
+  await ring.rotate();
+  // The one made now is waited for, by hand and by age, and is the next one for the other clock too.
+  await assert.rejects(ring.rotate(), { code: 'conflict' });
+  assert.equal(ring.ageMs(), undefined);
+  world.clock.ms += 1000;
+  await ahead.refresh();
+  assert.deepEqual([ring.active().kid, ahead.active().kid, ring.ageMs()], ['pillars-v3', 'pillars-v3', 0]);
+  assert.equal((await ring.rotate()).version, 4);
+});
+
+test('a clock that is late waits for the version of the others, and makes none that is used at once', async () => {
+  await using world = await prepare();
+  const late = await world.open({ nowMs: () => world.clock.ms - 10 * 60_000 });
+  world.clock.ms += 20 * 60_000;
+  await (await world.open()).rotate();
+  await assert.rejects(late.rotate(), { code: 'conflict' });
+  assert.equal(late.ageMs(), undefined);
 });
 
 for (const [what, spoil] of [

@@ -17,6 +17,7 @@ import { openUses, type Uses } from './uses.ts';
 import {
   activeOf,
   ageOfActiveMs,
+  isNextWaiting,
   type KeyState,
   statesOf,
   type VersionFile,
@@ -38,7 +39,7 @@ export type Keyring = Keys & {
   versions(): readonly KeyVersion[];
   /** Older versions open nothing. */
   minVersion(): number;
-  /** Of the active version, since it became so, milliseconds; undefined while a next one waits. */
+  /** Of the active version, since it became so, milliseconds; undefined while a next one waits, or is another root key's to make. */
   ageMs(): number | undefined;
   /**
    * Makes the next version, which seals after the time it takes every replica to know it.
@@ -54,11 +55,13 @@ export type Keyring = Keys & {
   destroy(version: number, undoMs: number): Promise<KeyVersion>;
   /** Takes that back, as long as it is there. @throws as setMinVersion */
   undestroy(version: number): Promise<KeyVersion>;
-  /** Erases what is due, also what a replica that was killed has only decided. Gives the versions. */
-  eraseDue(): Promise<readonly KeyVersion[]>;
+  /** Erases what is due, also what a replica that was killed has only decided. Gives the versions. @param record around each */
+  eraseDue(record?: RecordErasure): Promise<readonly KeyVersion[]>;
   /** Reads what other replicas have made and decided. Returns whether there is something new. */
   refresh(): Promise<boolean>;
 };
+
+type RecordErasure = (version: number, erase: () => Promise<KeyVersion>) => Promise<KeyVersion>;
 
 export type KeyringOptions = {
   stateDir: string;
@@ -74,6 +77,12 @@ export type KeyringOptions = {
 };
 
 /**
+ * A version that waits for longer than this, or twice the time to its first use, was made by a wrong clock. Not less: to a clock that is
+ * late every next version lies far ahead, and one made beside it would be used at once.
+ */
+const WAIT_MOST_MS = 3_600_000;
+
+/**
  * Opens a key of the keyring, and makes its first version where there is none. Of replicas that start at once on one folder exactly one makes it.
  * @throws ColonnadeError `misconfigured`: a root key that cannot open it, a broken file, another first key
  */
@@ -86,6 +95,9 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const uses = openUses(`${dir}.uses`);
   const loaded = new Map<number, { file: VersionFile; key: KeyObject | undefined }>();
   const files = () => [...loaded.values()].map(({ file }) => file);
+  // What it made would be sealed by a root key that is given up.
+  const isMoved = () => files().some((file) => isForeign(file, options));
+  const farMs = Math.max(2 * prepublishMs, WAIT_MOST_MS);
   let readAtMs = 0;
 
   const refresh = async (): Promise<boolean> => {
@@ -93,10 +105,15 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     let isNew = await log.refresh();
     for (const entry of listStateDir(dir)) {
       const file = await readVersion(dir, entry, name);
-      const known = loaded.get(file.version)?.file;
-      if (known?.destroyed_at_ms === file.destroyed_at_ms && known.sealed?.root === file.sealed?.root)
+      const known = loaded.get(file.version);
+      if (
+        known?.file.destroyed_at_ms === file.destroyed_at_ms &&
+        known.file.sealed?.root === file.sealed?.root
+      )
         continue;
-      loaded.set(file.version, { file, key: await openVersion(dir, file, options) });
+      // Sealed anew by a root key that is not here, it still is the key that was read before.
+      const kept = isForeign(file, options) ? known?.key : undefined;
+      loaded.set(file.version, { file, key: kept ?? (await openVersion(dir, file, options)) });
       isNew = true;
     }
     readAtMs = Math.max(readAtMs, startedMs);
@@ -166,13 +183,17 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     },
     versions: view,
     minVersion: () => log.rules().minVersion,
-    ageMs: () => ageOfActiveMs(files(), nowMs()),
+    ageMs: () => (isMoved() ? undefined : ageOfActiveMs(files(), nowMs(), farMs)),
     async rotate() {
       await refresh();
       const newest = Math.max(...loaded.keys());
       const next = newest + 1;
-      const isWaiting = (loaded.get(newest)?.file.active_from_ms ?? 0) > nowMs();
-      if (isWaiting || !(await make(next, nowMs() + prepublishMs)))
+      if (isMoved())
+        throw new ColonnadeError(
+          'conflict',
+          `another root key seals the key ${name} now: rotate where that one is, and start this replica with it`,
+        );
+      if (isNextWaiting(files(), nowMs(), farMs) || !(await make(next, nowMs() + prepublishMs)))
         throw new ColonnadeError(
           'conflict',
           `the key ${name} is being rotated: a next version waits to become active`,
@@ -184,16 +205,19 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       void (await decide({ op: 'min-version', version, erase_after_ms: null })),
     destroy: (version, undoMs) => decide({ op: 'destroy', version, erase_after_ms: nowMs() + undoMs }),
     undestroy: (version) => decide({ op: 'undestroy', version, erase_after_ms: null }),
-    async eraseDue() {
+    async eraseDue(record = (_, erase) => erase()) {
       const erased: KeyVersion[] = [];
       for (const [version, { file }] of loaded) {
         const end = log.rules().ends.get(version);
         if (end === undefined || file.sealed === null || nowMs() < end.eraseAfterMs) continue;
-        if (!end.isErased) await decide({ op: 'erase', version, erase_after_ms: null });
-        const gone = { ...file, sealed: null, destroyed_at_ms: end.destroyedAtMs };
-        await replaceStateFile(path.join(dir, fileName(version)), zVersionFile, gone);
-        loaded.set(version, { file: gone, key: undefined });
-        erased.push(viewVersion(version) as KeyVersion);
+        const erase = async () => {
+          if (!end.isErased) await decide({ op: 'erase', version, erase_after_ms: null });
+          const gone = { ...file, sealed: null, destroyed_at_ms: end.destroyedAtMs };
+          await replaceStateFile(path.join(dir, fileName(version)), zVersionFile, gone);
+          loaded.set(version, { file: gone, key: undefined });
+          return viewVersion(version) as KeyVersion;
+        };
+        erased.push(await record(version, erase));
       }
       return erased;
     },
@@ -206,6 +230,11 @@ async function readVersion(dir: string, entry: string, name: string): Promise<Ve
   const fits = file !== undefined && file.name === name && fileName(file.version) === entry;
   if (fits) return file;
   throw new ColonnadeError('misconfigured', `${path.join(dir, entry)} is not the version its name says`);
+}
+
+/** Whether neither root key here opens it. */
+function isForeign({ sealed }: VersionFile, { root, oldRoot }: KeyringOptions): boolean {
+  return sealed !== null && sealed.root !== root.id && sealed.root !== oldRoot?.id;
 }
 
 /** Opens a version, and seals it anew when it is still the old root key's. */

@@ -2,12 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { toColonnadeError } from '@colonnade/contracts';
 import type { Keyring, KeyVersion } from './keyring.ts';
 
+/** `version`: of an erasure, which one. */
+export type RecordOwnAct = (
+  act: 'rotate' | 'erase',
+  version: number | undefined,
+  work: () => Promise<KeyVersion>,
+) => Promise<KeyVersion>;
+
 export type RotationOptions = {
   keyring: Pick<Keyring, 'refresh' | 'rotate' | 'ageMs' | 'versions' | 'eraseDue'>;
   /** Age at which the active version is followed by a next one, milliseconds; undefined: only by hand. */
   maxAgeMs: number | undefined;
   /** How often other replicas' versions are looked for; well below the time a new version waits before it seals. */
   pollMs: number;
+  /** Around each act, which happens only if it can be put on record. */
+  record: RecordOwnAct;
   onRotated: (version: KeyVersion) => void;
   onRefreshed: (versions: readonly KeyVersion[]) => void;
   onErased: (version: KeyVersion) => void;
@@ -38,14 +47,15 @@ export function startRotation(options: RotationOptions): AsyncDisposable {
 }
 
 async function turn(options: RotationOptions): Promise<void> {
-  const { keyring, maxAgeMs, onRotated, onRefreshed, onErased, onUsed, onFault } = options;
+  const { keyring, maxAgeMs, record, onRotated, onRefreshed, onErased, onUsed, onFault } = options;
   try {
     if (await keyring.refresh()) onRefreshed(keyring.versions());
     onUsed(keyring.versions());
-    for (const version of await keyring.eraseDue()) onErased(version);
+    const erased = await keyring.eraseDue((version, erase) => record('erase', version, erase));
+    for (const version of erased) onErased(version);
     const ageMs = keyring.ageMs();
     if (maxAgeMs === undefined || ageMs === undefined || ageMs < maxAgeMs) return;
-    onRotated(await keyring.rotate());
+    onRotated(await record('rotate', undefined, () => keyring.rotate()));
   } catch (thrown) {
     const error = toColonnadeError(thrown);
     // Another replica was first: its version is read at the next turn.

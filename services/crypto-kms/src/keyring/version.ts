@@ -49,9 +49,25 @@ export function activeOf(versions: readonly VersionFile[], nowMs: number): Versi
     .sort((a, b) => b.version - a.version)[0];
 }
 
-/** When the next version is due: the active one's age. Undefined: a next one is there already. */
-export function ageOfActiveMs(versions: readonly VersionFile[], nowMs: number): number | undefined {
+/**
+ * When the next version is due: the active one's age. Undefined: a next one is there already.
+ * @param farMs as isNextWaiting
+ */
+export function ageOfActiveMs(
+  versions: readonly VersionFile[],
+  nowMs: number,
+  farMs: number,
+): number | undefined {
   const active = activeOf(versions, nowMs);
-  const isNextThere = versions.some((one) => one.version > (active?.version ?? 0));
-  return active === undefined || isNextThere ? undefined : nowMs - active.active_from_ms;
+  if (active === undefined || isNextWaiting(versions, nowMs, farMs)) return undefined;
+  return nowMs - active.active_from_ms;
+}
+
+/**
+ * Whether a version waits for its first use.
+ * @param farMs one that lies further ahead was made by a wrong clock, and is not waited for
+ */
+export function isNextWaiting(versions: readonly VersionFile[], nowMs: number, farMs: number): boolean {
+  const active = activeOf(versions, nowMs)?.version ?? 0;
+  return versions.some((one) => one.version > active && one.active_from_ms <= nowMs + farMs);
 }

@@ -16,7 +16,7 @@ export function discoveryRoutes(keys: KeySet): readonly OpsRoute[] {
             response_types_supported: ['id_token'],
             subject_types_supported: ['public'],
             id_token_signing_alg_values_supported: [...WORKLOAD_ALGORITHMS],
-            claims_supported: ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sid', 'colonnade'],
+            claims_supported: ['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti', 'sid', 'gen', 'colonnade'],
           };
         }, 'application/json'),
     },
