@@ -6,9 +6,14 @@ import type { Compiled } from './compile.ts';
 import { policyOf } from './content.ts';
 import { removeFolders } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
-import { type Next, type NodeHooks, type Putting, putPolicies, runFinished } from './put-policies.ts';
-
-type Failure = { minion: TouchedMinion; reason: string; retryable: boolean };
+import {
+  type Failure,
+  type Next,
+  type NodeHooks,
+  type Putting,
+  putPolicies,
+  runFinished,
+} from './put-policies.ts';
 
 /**
  * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, one
@@ -17,15 +22,17 @@ type Failure = { minion: TouchedMinion; reason: string; retryable: boolean };
 export function createMinionStep(
   rewrite: boolean,
   config: Pick<HookRunnerConfig, 'stateDir' | 'generationHooksMs'>,
-  deps: Omit<Putting, 'stateDir' | 'hooksUntilMs'>,
+  deps: Omit<Putting, 'stateDir' | 'hooksTime'>,
 ) {
   const { stateDir } = config;
   const { store, hooks } = deps;
   const failed: Failure[] = [];
-  const putting = { ...deps, stateDir, hooksUntilMs: performance.now() + config.generationHooksMs };
+  const putting = { ...deps, stateDir, hooksTime: { leftMs: config.generationHooksMs } };
   const fail = async (minion: TouchedMinion, error: ColonnadeError) => {
     if (!isGone(error)) {
-      failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable: error.retryable });
+      // A fault of a merger is not the minion's, and another merger may not have it.
+      const retryable = error.retryable || error.code === 'internal';
+      failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable });
       return;
     }
     store.forget(minion);
@@ -55,9 +62,7 @@ export function createMinionStep(
       const has = await findNodeHooks(hooks);
       const together = has.ready || has.finished ? 1 : changed.length;
       for (let i = 0; i < changed.length; i += together) {
-        for (const refused of await putPolicies(changed.slice(i, i + together), has, putting)) {
-          failed.push({ ...refused, retryable: false });
-        }
+        failed.push(...(await putPolicies(changed.slice(i, i + together), has, putting)));
       }
     },
   };

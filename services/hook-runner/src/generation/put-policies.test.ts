@@ -33,10 +33,15 @@ async function startWorld() {
     finished: async (generation, { id }) => void ran.push(`finished ${generation} ${id}`),
     any: async () => false,
   };
-  const stepOf = (store: GenerationStore, more: Partial<GenerationHooks> = {}, generation = 'g') =>
+  const stepOf = (
+    store: GenerationStore,
+    more: Partial<GenerationHooks> = {},
+    generation = 'g',
+    generationHooksMs = 60_000,
+  ) =>
     createMinionStep(
       false,
-      { stateDir: dir, generationHooksMs: 60_000 },
+      { stateDir: dir, generationHooksMs },
       { generation, store, hooks: { ...hooks, ...more }, watch: createStopwatch() },
     );
   const foldersOf = (id: string) => policyFolders(dir, 'east', id);
@@ -183,6 +188,42 @@ describe('policies with hooks for each minion', () => {
     assert.deepEqual(await world.readAll(), [1, undefined, 1]);
     await assert.rejects(stat(world.foldersOf('b').next));
     assert.deepEqual(store.owed(), []);
+  });
+
+  test('only the time of the hooks counts; whose turn comes after it keeps its policies, and is tried again', async (t) => {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    await using world = await startWorld();
+    const store = world.open();
+    const spend = (ms: number) => {
+      nowMs += ms;
+    };
+    const step = world.stepOf(
+      store,
+      { any, ready: async () => void spend(30), finished: async () => void spend(50) },
+      'g',
+      50,
+    );
+    spend(60);
+    await step.take(compiled(1));
+    assert.deepEqual(
+      step.failed.map(({ minion, reason, retryable }) => [minion.id, reason, retryable]),
+      [['c', 'the time for hooks is used up', true]],
+    );
+    assert.deepEqual(await world.readAll(), [1, 1, undefined]);
+  });
+
+  test('a fault of a merger is tried again', async () => {
+    await using world = await startWorld();
+    const step = world.stepOf(world.open());
+    const codes = ['internal', 'unavailable', 'too_large'] as const;
+    await step.take(
+      codes.map((code, i) => ({ minion: minionOf(`${IDS[i]}`), result: new ColonnadeError(code, 'x') })),
+    );
+    assert.deepEqual(
+      step.failed.map(({ retryable }) => retryable),
+      [true, true, false],
+    );
   });
 
   test('finished hooks that a generation was cut before run with the next one, under its name', async () => {
