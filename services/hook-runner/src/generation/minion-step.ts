@@ -1,10 +1,8 @@
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
-import { policyFolders } from '../policy-folders.ts';
 import { nameOf } from '../store/generation-store.ts';
 import type { Compiled } from './compile.ts';
 import { policyOf } from './content.ts';
-import { removeFolders } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import {
   type Failure,
@@ -14,6 +12,7 @@ import {
   putPolicies,
   runFinished,
 } from './put-policies.ts';
+import { removePoliciesOf } from './remove-gone.ts';
 
 /**
  * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, one
@@ -35,8 +34,7 @@ export function createMinionStep(
       failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable });
       return;
     }
-    store.forget(minion);
-    await removeFolders(policyFolders(stateDir, minion.master, minion.id));
+    failed.push(...(await removePoliciesOf(minion, stateDir, store)));
   };
   return {
     failed,

@@ -9,6 +9,7 @@ import { tempDir } from '../../../../test/support/temp.ts';
 import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore } from '../store/generation-store.ts';
 import { openRunStore } from '../store/run-store.ts';
+import { folderFaultOf } from './folder-fault.ts';
 import { repairFolders } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import { createMinionStep } from './minion-step.ts';
@@ -63,7 +64,7 @@ async function startWorld() {
 const compiled = (v: unknown, secrets: string[] = [], ids = IDS) =>
   ids.map((id) => ({ minion: minionOf(id), result: { pillar: fromPlain({ v }) as Value, secrets } }));
 const names = (store: GenerationStore) => store.swapped().map(({ id }) => id);
-const broken = () => {
+const broken = (): never => {
   throw new ColonnadeError('unavailable', 'cut');
 };
 
@@ -133,11 +134,44 @@ describe('policies that come into force together', () => {
       store.beginSwap(minions);
       rmSync(world.foldersOf('b').next, { recursive: true });
     };
-    await assert.rejects(world.stepOf({ ...store, beginSwap }).take(compiled(2)), /ENOENT/u);
-    assert.equal(await world.read('b'), 1);
+    const step = world.stepOf({ ...store, beginSwap });
+    await step.take(compiled(2));
+    assert.deepEqual(
+      step.failed.map(({ minion, reason, retryable }) => [minion.id, reason, retryable]),
+      [['b', 'its folder cannot be used: ENOENT', true]],
+    );
+    assert.deepEqual(await world.readAll(), [2, 1, 2]);
     await world.stepOf(store).take(compiled(2));
     assert.deepEqual(await world.readAll(), [2, 2, 2]);
     assert.equal(await world.read('b', 'archive'), 1);
+  });
+
+  test('a file in the place of a folder is the trouble of one minion, until it is gone', async () => {
+    await using world = await startWorld();
+    const store = world.open();
+    const place = path.dirname(world.foldersOf('b').current);
+    await mkdir(path.dirname(place), { recursive: true });
+    await writeFile(place, '');
+    const step = world.stepOf(store);
+    await step.take(compiled(1));
+    assert.deepEqual(
+      step.failed.map(({ minion, retryable }) => [minion.id, retryable]),
+      [['b', true]],
+    );
+    assert.deepEqual(await world.readAll(), [1, undefined, 1]);
+    assert.deepEqual(names(store).sort(), ['a', 'c']);
+    rmSync(place);
+    await world.stepOf(store).take(compiled(1));
+    assert.deepEqual(await world.readAll(), [1, 1, 1]);
+  });
+
+  test('what is wrong with the whole disk breaks the generation off', async () => {
+    const full = Object.assign(new Error('no space'), { code: 'ENOSPC', syscall: 'write' });
+    await assert.rejects(
+      folderFaultOf(() => Promise.reject(full)),
+      { code: 'ENOSPC' },
+    );
+    await assert.rejects(folderFaultOf(broken), { code: 'unavailable' });
   });
 
   test('policies in force that cannot be read are written anew', async () => {

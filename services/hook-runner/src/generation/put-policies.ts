@@ -3,6 +3,7 @@ import type { TouchedMinion } from '@colonnade/contracts';
 import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore, MinionName, Swapped } from '../store/generation-store.ts';
 import { forEachAtOnce } from './at-once.ts';
+import { folderFaultOf } from './folder-fault.ts';
 import { dropUnsealed, readDigest, swapFolders, writeNext } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import type { createStopwatch } from './stopwatch.ts';
@@ -33,7 +34,7 @@ const FILES_AT_ONCE = 8;
 /**
  * Puts policies into force that belong together: the fence is checked once for all, and one transaction notes all. What is
  * cut short in between leaves whole policies, and no digest: the next generation looks at the files themselves.
- * @returns whom hooks have refused, and why
+ * @returns whom hooks have refused, and whose folder cannot be used
  * @throws ColonnadeError `conflict`, `unavailable`
  */
 export async function putPolicies(
@@ -45,7 +46,15 @@ export async function putPolicies(
   const refused: Failure[] = [];
   const there: Next[] = [];
   const approved: Next[] = [];
-  await forEachAtOnce(all, FILES_AT_ONCE, async (next) => {
+  const swapped: Next[] = [];
+  const inForce: Next[] = [];
+  /** A folder that cannot be used is that of one minion, and of no other. */
+  const forEach = (some: readonly Next[], work: (next: Next) => Promise<void>) =>
+    forEachAtOnce(some, FILES_AT_ONCE, async (next) => {
+      const reason = await folderFaultOf(() => work(next));
+      if (reason !== undefined) refused.push({ minion: next.minion, reason, retryable: true });
+    });
+  await forEach(all, async (next) => {
     const folders = foldersOf(putting, next.minion);
     if (next.unknown && (await readDigest(folders.current)) === next.digest) {
       there.push(next);
@@ -57,11 +66,14 @@ export async function putPolicies(
     else refused.push({ minion: next.minion, ...refusal });
   });
   if (approved.length > 0) store.beginSwap(approved.map(({ minion }) => minion));
-  await forEachAtOnce(approved, FILES_AT_ONCE, ({ minion }) => swapFolders(foldersOf(putting, minion)));
-  const inForce = [...there, ...approved];
-  await forEachAtOnce(inForce, FILES_AT_ONCE, ({ minion, secrets }) =>
-    dropUnsealed(foldersOf(putting, minion), secrets),
-  );
+  await forEach(approved, async (next) => {
+    await swapFolders(foldersOf(putting, next.minion));
+    swapped.push(next);
+  });
+  await forEach([...there, ...swapped], async (next) => {
+    await dropUnsealed(foldersOf(putting, next.minion), next.secrets);
+    inForce.push(next);
+  });
   if (inForce.length > 0) store.noteSwapped(inForce, has.finished ? generation : undefined);
   if (has.finished) for (const { minion } of inForce) await runFinished(generation, minion, putting);
   return refused;
