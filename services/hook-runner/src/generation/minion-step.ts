@@ -1,6 +1,7 @@
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
 import { nameOf } from '../store/generation-store.ts';
+import { createLimit, forEachAtOnce } from './at-once.ts';
 import type { Compiled } from './compile.ts';
 import { policyOf } from './content.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
@@ -15,17 +16,19 @@ import {
 import { removePoliciesOf } from './remove-gone.ts';
 
 /**
- * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, one
- * minion after the other comes into force; where both are empty, all of them together.
+ * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, each
+ * minion comes into force on its own, a few of the whole generation at once; where both are empty, all of them together.
  */
 export function createMinionStep(
   rewrite: boolean,
-  config: Pick<HookRunnerConfig, 'stateDir' | 'generationHooksMs'>,
+  config: Pick<HookRunnerConfig, 'stateDir' | 'generationHooksMs' | 'concurrency'>,
   deps: Omit<Putting, 'stateDir' | 'hooksTime'>,
 ) {
   const { stateDir } = config;
   const { store, hooks } = deps;
   const failed: Failure[] = [];
+  // Answers of several mergers are worked on at once.
+  const limit = createLimit(config.concurrency);
   const putting = { ...deps, stateDir, hooksTime: { leftMs: config.generationHooksMs } };
   const fail = async (minion: TouchedMinion, error: ColonnadeError) => {
     if (!isGone(error)) {
@@ -58,10 +61,11 @@ export function createMinionStep(
       }
       if (changed.length === 0) return;
       const has = await findNodeHooks(hooks);
-      const together = has.ready || has.finished ? 1 : changed.length;
-      for (let i = 0; i < changed.length; i += together) {
-        failed.push(...(await putPolicies(changed.slice(i, i + together), has, putting)));
-      }
+      const put = async (some: readonly Next[]) => {
+        failed.push(...(await putPolicies(some, has, putting)));
+      };
+      if (!has.ready && !has.finished) await put(changed);
+      else await forEachAtOnce(changed, config.concurrency, (next) => limit(() => put([next])));
     },
   };
 }

@@ -3,13 +3,14 @@ import { rmSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import { fromPlain, type Value } from '@colonnade/value';
 import { tempDir } from '../../../../test/support/temp.ts';
+import { waitFor } from '../../../../test/support/wait-for.ts';
 import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore } from '../store/generation-store.ts';
 import { openRunStore } from '../store/run-store.ts';
-import { folderFaultOf } from './folder-fault.ts';
 import { repairFolders } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import { createMinionStep } from './minion-step.ts';
@@ -38,11 +39,11 @@ async function startWorld() {
     store: GenerationStore,
     more: Partial<GenerationHooks> = {},
     generation = 'g',
-    generationHooksMs = 60_000,
+    { generationHooksMs = 60_000, concurrency = 1 } = {},
   ) =>
     createMinionStep(
       false,
-      { stateDir: dir, generationHooksMs },
+      { stateDir: dir, generationHooksMs, concurrency },
       { generation, store, hooks: { ...hooks, ...more }, watch: createStopwatch() },
     );
   const foldersOf = (id: string) => policyFolders(dir, 'east', id);
@@ -64,7 +65,7 @@ async function startWorld() {
 const compiled = (v: unknown, secrets: string[] = [], ids = IDS) =>
   ids.map((id) => ({ minion: minionOf(id), result: { pillar: fromPlain({ v }) as Value, secrets } }));
 const names = (store: GenerationStore) => store.swapped().map(({ id }) => id);
-const broken = (): never => {
+const broken = () => {
   throw new ColonnadeError('unavailable', 'cut');
 };
 
@@ -165,15 +166,6 @@ describe('policies that come into force together', () => {
     assert.deepEqual(await world.readAll(), [1, 1, 1]);
   });
 
-  test('what is wrong with the whole disk breaks the generation off', async () => {
-    const full = Object.assign(new Error('no space'), { code: 'ENOSPC', syscall: 'write' });
-    await assert.rejects(
-      folderFaultOf(() => Promise.reject(full)),
-      { code: 'ENOSPC' },
-    );
-    await assert.rejects(folderFaultOf(broken), { code: 'unavailable' });
-  });
-
   test('policies in force that cannot be read are written anew', async () => {
     await using world = await startWorld();
     const store = world.open();
@@ -224,6 +216,28 @@ describe('policies with hooks for each minion', () => {
     assert.deepEqual(store.owed(), []);
   });
 
+  test('several at once, but never more than told, of all answers together', async () => {
+    await using world = await startWorld();
+    let running = 0;
+    let most = 0;
+    const ready = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await waitFor('a second one', () => most === 2);
+      await setImmediate();
+      running -= 1;
+      return undefined;
+    };
+    const step = world.stepOf(world.open(), { any, ready }, 'g', { concurrency: 2 });
+    await Promise.all([step.take(compiled(1)), step.take(compiled(1, [], ['d', 'e', 'f']))]);
+    assert.equal(most, 2);
+    assert.deepEqual(step.failed, []);
+    assert.deepEqual(
+      await Promise.all([...IDS, 'd', 'e', 'f'].map((id) => world.read(id))),
+      [1, 1, 1, 1, 1, 1],
+    );
+  });
+
   test('only the time of the hooks counts; whose turn comes after it keeps its policies, and is tried again', async (t) => {
     let nowMs = 0;
     t.mock.method(performance, 'now', () => nowMs);
@@ -236,7 +250,7 @@ describe('policies with hooks for each minion', () => {
       store,
       { any, ready: async () => void spend(30), finished: async () => void spend(50) },
       'g',
-      50,
+      { generationHooksMs: 50 },
     );
     spend(60);
     await step.take(compiled(1));
