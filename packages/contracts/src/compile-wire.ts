@@ -4,7 +4,7 @@ import type { WireForm } from './endpoints.ts';
 import { type ErrorCode, isErrorCode } from './errors.ts';
 import { hasKeys, isText } from './plainly.ts';
 
-type Request = { minions: { master: string; minion_id: string }[] };
+type Request = { minions: { master: string; minion_id: string }[]; fresh?: boolean | undefined };
 type Item =
   | { ok: true; result: { pillar: Value; secrets: string[] } }
   | { ok: false; error: { code: ErrorCode; message: string } };

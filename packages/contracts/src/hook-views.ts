@@ -78,7 +78,7 @@ export const zHookTried = z.strictObject({
 });
 
 /**
- * Runs the hooks of an event by hand, and nothing else: no minion is deleted, no generation begins. Errors: bad_request (unknown event, a
+ * Runs the hooks of an event by hand; nothing happens but what they do: no minion is deleted, no generation begins. Errors: bad_request (unknown event, a
  * parameter that is missing or not the event's), unavailable.
  */
 export const hooksTry = defineEndpoint({

@@ -123,6 +123,8 @@ export const mergerCompile = defineEndpoint({
       .array(z.strictObject({ master: zMasterId, minion_id: zMinionId }))
       .min(1)
       .max(LIMITS.compileMinions),
+    /** From the store, whatever is cached. */
+    fresh: z.boolean().optional(),
   }),
   response: z.strictObject({
     clock: int(),

@@ -72,7 +72,7 @@ export const hookRunnerSettings = {
     default: '65536',
   }),
   concurrency: setting('HOOKS_CONCURRENCY', zConcurrency, {
-    help: 'events whose hooks run at once; events of one subject keep their order',
+    help: 'events whose hooks run at once, and minions of a generation whose hooks do; events of one subject keep their order',
     default: '4',
   }),
   generationDebounceMs: setting('GENERATION_DEBOUNCE_MS', zMs, {

@@ -101,6 +101,13 @@ function generationEvents(logger: Logger, metrics: Metrics) {
       if (status === 'finished') general.info(facts, 'Successful policy update');
       else general.error(facts, 'Policy update failed');
     },
+    policiesUnusable: (minion: string, error: unknown) =>
+      general.error({ minion, err: error }, 'folder of policies cannot be repaired'),
+    policiesDiffer: (minions: readonly string[]) =>
+      general.warn(
+        { minions: minions.slice(0, 20), count: minions.length },
+        'policies on disk are not those noted, and are generated anew',
+      ),
     generationWaits: (generation: string, { atMostMs, failures }: Pause) =>
       general.warn(
         { generation, failures, ms: Math.round(atMostMs) },
@@ -110,6 +117,8 @@ function generationEvents(logger: Logger, metrics: Metrics) {
       generations.inc({ status: 'broken' });
       general.error({ generation, err: error }, 'Policy generation broken off, and tried again');
     },
+    generationsFailed: (error: unknown) =>
+      general.error({ err: error }, 'Generations cannot go on; trying again'),
   };
 }
 

@@ -35,6 +35,7 @@ describe('the queue', () => {
     const folder = refreshFolder(dir.path);
     await mkdir(folder, { recursive: true });
     for (const [name, text] of Object.entries(files)) {
+      await mkdir(path.dirname(path.join(folder, name)), { recursive: true });
       await writeFile(path.join(folder, name), text);
       if (name.startsWith('old')) await utimes(path.join(folder, name), 1, 1);
     }
@@ -82,6 +83,20 @@ describe('the queue', () => {
     );
     assert.deepEqual(left, ['a']);
     assert.doesNotMatch(logged, /masters told/u);
+  });
+
+  test('what is no list is left alone, and one that cannot be told does not hold up those after it', async () => {
+    const asked: string[] = [];
+    const { left } = await work(
+      { 'a/x': 'east/w\n', b: 'west/x\n', c: 'east/y\n' },
+      ({ master, minions }) => {
+        if (master === 'west') throw new ColonnadeError('bad_request', 'no');
+        asked.push(...minions);
+      },
+      async () => asked.length > 0,
+    );
+    assert.deepEqual(asked, ['y']);
+    assert.deepEqual(left, ['a', 'b']);
   });
 
   test('what waited too long is dropped, and the log says so', async () => {

@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '@colonnade/bus';
-import { LIMITS, mergerRefresh, startCall, zMasterId, zMinionId } from '@colonnade/contracts';
+import { ColonnadeError, LIMITS, mergerRefresh, startCall, zMasterId, zMinionId } from '@colonnade/contracts';
 import type { HookRunnerConfig } from './config.ts';
 import type { Events } from './events.ts';
 
@@ -29,18 +29,38 @@ export async function tellRefreshes(
 ): Promise<void> {
   const folder = refreshFolder(config.stateDir);
   while (!signal.aborted) {
-    let pauseMs = LOOK_EVERY_MS;
-    try {
-      await mkdir(folder, { recursive: true, mode: 0o700 });
-      const names = (await readdir(folder)).filter((name) => !name.endsWith(UNFINISHED)).sort();
-      for (const name of names) {
-        if (!signal.aborted) await tellList(path.join(folder, name), config.refreshKeepMs, bus, events);
+    const isWell = await tellLists(folder, config.refreshKeepMs, bus, events, signal);
+    await sleep(isWell ? LOOK_EVERY_MS : RETRY_MS, undefined, { signal }).catch(() => {});
+  }
+}
+
+/** A list that cannot be told holds up those after it only when nobody can be told anything now. @returns whether all was told */
+async function tellLists(
+  folder: string,
+  keepMs: number,
+  bus: Pick<Bus, 'request'>,
+  events: Events,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let isWell = true;
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    const entries = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile());
+    const names = entries.map(({ name }) => name).filter((name) => !name.endsWith(UNFINISHED));
+    for (const name of names.sort()) {
+      if (signal.aborted) break;
+      try {
+        await tellList(path.join(folder, name), keepMs, bus, events);
+      } catch (error) {
+        if (error instanceof ColonnadeError && error.retryable) throw error;
+        isWell = false;
+        events.refreshFailed(error);
       }
-    } catch (error) {
-      events.refreshFailed(error);
-      pauseMs = RETRY_MS;
     }
-    await sleep(pauseMs, undefined, { signal }).catch(() => {});
+    return isWell;
+  } catch (error) {
+    events.refreshFailed(error);
+    return false;
   }
 }
 

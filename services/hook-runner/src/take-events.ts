@@ -2,6 +2,7 @@ import type { Bus, Delivery, Verdict } from '@colonnade/bus';
 import {
   type CloudEvent,
   type ConsumerDefinition,
+  cloudEventType,
   decode,
   LIMITS,
   type Touched,
@@ -28,6 +29,8 @@ type Task = { index: number; planned: PlannedRun };
 const DONE: Verdict = { kind: 'done' };
 const LATER: Verdict = { kind: 'later', delayMs: 500 };
 const WAIT_MS = 5000;
+const DELETED = cloudEventType('minion.deleted');
+const EVERYBODY: readonly Touched[] = [{ kind: 'all' }];
 
 /**
  * Takes events from the stream and runs their hooks, until the signal. What is about one subject keeps its order; of the
@@ -52,8 +55,16 @@ export function takeEvents(
       }),
       confirm: false,
       handle: async (batch) => {
+        // A hook that hangs holds up no generation.
+        const faults = batch.map((delivery) =>
+          isDeletion(delivery) ? undefined : noteTouched(delivery, from),
+        );
         const verdicts = await handleBatch(batch, from, runner, concurrency, events, stop.hooks);
-        return batch.map((delivery, i) => noteTouched(delivery, verdicts[i] as Verdict, from));
+        return batch.map((delivery, i) => {
+          const verdict = verdicts[i] as Verdict;
+          if (verdict.kind !== 'done' && verdict.kind !== 'poison') return verdict;
+          return faults[i] ?? (isDeletion(delivery) ? noteTouched(delivery, from) : undefined) ?? verdict;
+        });
       },
       onFailure: events.failed,
     },
@@ -89,14 +100,32 @@ async function handleBatch(
   return verdicts;
 }
 
-/** Whom it touches is noted before it is acknowledged. Twice does no harm. */
-function noteTouched(delivery: Delivery, verdict: Verdict, { note }: EventSource): Verdict {
-  if (verdict.kind !== 'done' || note === undefined) return verdict;
+/**
+ * Whom it touches is noted before it is acknowledged, an event that no hooks can be run for too. Twice does no harm.
+ * @returns undefined: it is noted
+ */
+function noteTouched(delivery: Delivery, { note }: EventSource): Verdict | undefined {
+  if (note === undefined) return undefined;
   try {
-    for (const touched of touchedBy(decode(zCloudEvent, delivery.payload))) note(touched);
-    return verdict;
+    const event = readEvent(delivery);
+    for (const touched of event === undefined ? EVERYBODY : touchedBy(event)) note(touched);
+    return undefined;
   } catch (error) {
     return { kind: 'retry', error };
+  }
+}
+
+/** The hooks of a deletion are told of the minion's folder, which goes with the next generation: they come first. */
+function isDeletion(delivery: Delivery): boolean {
+  return readEvent(delivery)?.type === DELETED;
+}
+
+/** @returns undefined: it cannot be read */
+function readEvent({ payload }: Delivery): CloudEvent | undefined {
+  try {
+    return decode(zCloudEvent, payload);
+  } catch {
+    return undefined;
   }
 }
 

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { waitFor } from '../../../test/support/wait-for.ts';
+import type { RunLedger } from '../src/run/run-hooks.ts';
 import { type HookFolder, hookFolder, isRunning, only } from './hooks-support.ts';
 
 const short = { warnMs: 50, killMs: 300 };
@@ -35,6 +36,22 @@ describe('a hook that', { concurrency: 4 }, () => {
     assert.deepEqual([status, signal], ['killed', 'SIGKILL']);
     const child = await pidIn(hooks, 'child');
     await waitFor('the child to be gone', async () => !(await isRunning(child)));
+  });
+
+  test('cannot be noted as running is ended, and what it has started', async () => {
+    await using hooks = await hookFolder();
+    await hooks.add('10', 'sleep 600');
+    let pid = 0;
+    const ledger: RunLedger = {
+      ...{ known: () => undefined, begun() {}, ended() {} },
+      started(_, started) {
+        pid = started;
+        throw new Error('disk I/O error');
+      },
+    };
+    const { status, fault } = await hooks.run({}, { ledger });
+    assert.deepEqual([status, fault?.code], ['error', 'internal']);
+    assert.ok(pid > 0 && !(await isRunning(pid)));
   });
 
   test('ends at TERM, but not its child: the group is ended by KILL after the grace', async () => {

@@ -22,11 +22,11 @@ type Weighed = { item: Item; bytes: number };
  * @throws ColonnadeError `unavailable`
  */
 export async function compilePillars(
-  { minions }: Request,
+  { minions, fresh = false }: Request,
   { estate, policy }: Deps,
   call: Call,
 ): Promise<Answer> {
-  const { clock, result } = await estate.read(call, (view) => {
+  const compute = (view: EstateView) => {
     const items: Item[] = [];
     let sum = 0;
     let largest = 0;
@@ -40,7 +40,8 @@ export async function compilePillars(
       items.push(item);
     }
     return items;
-  });
+  };
+  const { clock, result } = await estate.read(call, compute, { fresh });
   return { clock: clock.tick, items: result };
 }
 

@@ -103,6 +103,18 @@ describe('asking the mergers', () => {
     assert.ok(asked <= 8, `${asked} requests`);
   });
 
+  test('from the store, when it is told so, in every request', async () => {
+    const asked: unknown[] = [];
+    const bus = busOf((request) => {
+      asked.push((request as { fresh?: boolean }).fresh);
+      return { clock: 1, items: [result] };
+    });
+    const go = new AbortController().signal;
+    await compileMinions(bus, minionsOf(2), async () => {}, go, true);
+    await compileMinions(bus, minionsOf(1), async () => {}, go);
+    assert.deepEqual(asked, [true, true, undefined]);
+  });
+
   test('a runner that stops asks for nothing more', async () => {
     const stop = new AbortController();
     const bus = busOf(({ minions }) => {

@@ -44,18 +44,20 @@ export async function findTouched(bus: Asker, touched: readonly Touched[]): Prom
 /**
  * Compiles minions, spread over the mergers, and hands over what comes together. Never throws for one of them; what `take`
  * throws ends it, after what is under way.
+ * @param fresh from the store, whatever the mergers have cached
  */
 export async function compileMinions(
   bus: Asker,
   minions: readonly TouchedMinion[],
   take: (compiled: readonly Compiled[]) => Promise<void>,
   signal: AbortSignal,
+  fresh = false,
 ): Promise<void> {
   const batches: (readonly TouchedMinion[])[] = [];
   for (let i = 0; i < minions.length; i += LIMITS.compileMinions) {
     batches.push(minions.slice(i, i + LIMITS.compileMinions));
   }
-  await forEachAtOnce(batches, AT_ONCE, (batch) => compileBatch(bus, batch, take, signal));
+  await forEachAtOnce(batches, AT_ONCE, (batch) => compileBatch(bus, batch, take, signal, fresh));
 }
 
 /** A merger answers as many as fit, the first ones; then the rest is asked for, of whichever has time. */
@@ -64,17 +66,19 @@ async function compileBatch(
   minions: readonly TouchedMinion[],
   take: (compiled: readonly Compiled[]) => Promise<void>,
   signal: AbortSignal,
+  fresh: boolean,
 ): Promise<void> {
   for (let rest = minions; rest.length > 0 && !signal.aborted; ) {
-    const answered = await askMerger(bus, rest);
+    const answered = await askMerger(bus, rest, fresh);
     await take(answered);
     rest = rest.slice(answered.length);
   }
 }
 
 /** @returns of the first minions, at least of one; an error of the request is one of all of them */
-async function askMerger(bus: Asker, minions: readonly TouchedMinion[]): Promise<Compiled[]> {
-  const request = { minions: minions.map(({ master, id }) => ({ master, minion_id: id })) };
+async function askMerger(bus: Asker, minions: readonly TouchedMinion[], fresh: boolean): Promise<Compiled[]> {
+  const asked = minions.map(({ master, id }) => ({ master, minion_id: id }));
+  const request = fresh ? { minions: asked, fresh } : { minions: asked };
   try {
     const { items } = await bus.request(mergerCompile, request, startCall(COMPILE_BUDGET_MS));
     if (items.length === 0) throw new ColonnadeError('internal', 'the merger has answered nothing');

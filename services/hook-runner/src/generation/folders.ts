@@ -34,12 +34,21 @@ export async function writeNext({ next }: PolicyFolders, text: string): Promise<
 
 /**
  * Puts the next policies into force: those in force become the archive, the next ones take their place. A reader sees the old
- * ones, none for a moment, or the new ones; never a part. What dies between the two renames is ended by `repairFolders`.
+ * ones, none for a moment, or the new ones; never a part. What dies between the two renames is ended by `repairFolders`; what
+ * fails there puts the old ones back.
  */
 export async function swapFolders({ current, next, archive }: PolicyFolders): Promise<void> {
-  await removePolicies(archive);
-  await rename(current, archive).catch(unlessAbsent);
-  await rename(next, current);
+  // Without any in force, those in the archive may be the only ones there are.
+  if (await isThere(current)) {
+    await removePolicies(archive);
+    await rename(current, archive);
+  }
+  try {
+    await rename(next, current);
+  } catch (thrown) {
+    await rename(archive, current).catch(() => {});
+    throw thrown;
+  }
 }
 
 /** A folder of policies holds one file, as a rule; whatever else is in it goes too. */
@@ -88,8 +97,4 @@ async function isThere(file: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function unlessAbsent(thrown: NodeJS.ErrnoException): void {
-  if (thrown.code !== 'ENOENT') throw thrown;
 }

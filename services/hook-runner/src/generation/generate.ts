@@ -53,8 +53,8 @@ export async function generate(
   }
   const minions = await watch.time('Fetch all information', () => findTouched(deps.bus, pending.touched));
   await watch.time('Write node configurations', async () => {
-    await compileMinions(deps.bus, minions, step.take, deps.stop.taking);
-    await removeGone(pending.touched, minions, config, store);
+    await compileMinions(deps.bus, minions, step.take, deps.stop.taking, pending.rewrite);
+    step.failed.push(...(await removeGone(pending.touched, minions, config, store)));
   });
   if (deps.stop.taking.aborted) throw new ColonnadeError('unavailable', 'the runner stops');
   const failed = step.failed.map(({ minion, reason }) => ({ minion: nameOf(minion), reason }));

@@ -125,6 +125,15 @@ describe('the folders of a minion', () => {
     );
   });
 
+  test('with none in force, those in the archive stay', async () => {
+    await using dir = await tempDir('folders');
+    const folders = policyFolders(dir.path, 'east', 'web-1');
+    await writeNext({ ...folders, next: folders.archive }, text(1));
+    await writeNext(folders, text(2));
+    await swapFolders(folders);
+    assert.deepEqual([await read(folders.current), await read(folders.archive)], [text(2), text(1)]);
+  });
+
   /** What is there when it is cut short, as current, next, archive; and what is in force after the repair. */
   const cuts: readonly (readonly [string, readonly (number | undefined)[], number | undefined])[] = [
     ['before anything', [1, undefined, 0], 1],

@@ -8,6 +8,7 @@ import { tempDir } from '../../../../test/support/temp.ts';
 import { waitFor } from '../../../../test/support/wait-for.ts';
 import { readHookRunnerConfig } from '../config.ts';
 import { createEvents } from '../events.ts';
+import type { GenerationStore } from '../store/generation-store.ts';
 import { openRunStore } from '../store/run-store.ts';
 import type { GenerationDeps } from './generate.ts';
 import { type Sleep, startGenerations } from './loop.ts';
@@ -16,14 +17,18 @@ type Answer = () => unknown;
 type Pause = { ms: number; end(): void };
 
 /** A loop on a real store whose pauses end when the test says so, or when somebody rings. */
-async function startLoop(compile: Answer, refusal?: () => string | undefined) {
+async function startLoop(
+  compile: Answer,
+  refusal?: () => string | undefined,
+  spoil: (store: GenerationStore) => GenerationStore = (store) => store,
+) {
   const owned = new AsyncDisposableStack();
   const dir = owned.use(await tempDir('loop')).path;
   const config = readHookRunnerConfig({
     ...{ HOOKS_DIR: path.join(dir, 'hooks.d'), HOOKS_STATE_DIR: dir, GENERATION_DEBOUNCE_MS: '7' },
     ...{ NATS_NKEY_SEED: 'unused' },
   });
-  const store = owned.use(openRunStore(path.join(dir, 'hooks.sqlite'))).generations;
+  const store = spoil(owned.use(openRunStore(path.join(dir, 'hooks.sqlite'))).generations);
   const pauses: Pause[] = [];
   const sleep: Sleep = async (ms, signal) => {
     if (ms === 7 || signal.aborted) return;
@@ -160,4 +165,22 @@ test('it ends in the middle of a pause', async () => {
   await world.generations(1);
   await world.pause();
   await world[Symbol.asyncDispose]();
+});
+
+test('when the store cannot be read it begins anew, five seconds later', async () => {
+  let faults = 0;
+  const spoil = (store: GenerationStore): GenerationStore => ({
+    ...store,
+    history(limit) {
+      faults += 1;
+      if (faults === 1) throw new Error('disk I/O error');
+      return store.history(limit);
+    },
+  });
+  await using world = await startLoop(fine, undefined, spoil);
+  const pause = await world.pause();
+  assert.equal(pause.ms, 5000);
+  world.touch();
+  pause.end();
+  await world.generations(1);
 });

@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { ColonnadeError } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
-import { policyFolders } from '../policy-folders.ts';
 import { type GenerationRecord, nameOf, type Pending } from '../store/generation-store.ts';
-import { listFolders, repairFolders } from './folders.ts';
+import { checkFolders } from './check-folders.ts';
 import { type GenerationDeps, generate } from './generate.ts';
 import { createPatience, type Pause, whyFailed } from './patience.ts';
 
@@ -28,7 +28,7 @@ export function startGenerations(
   const ending = new AbortController();
   const taking = AbortSignal.any([deps.stop.taking, ending.signal]);
   const bell = createBell(taking, sleep);
-  const running = run(config, { ...deps, stop: { ...deps.stop, taking } }, bell, sleep);
+  const running = keepRunning(config, { ...deps, stop: { ...deps.stop, taking } }, bell, sleep);
   return {
     wake: bell.ring,
     async [Symbol.asyncDispose]() {
@@ -45,12 +45,30 @@ async function sleepUnlessAborted(ms: number, signal: AbortSignal): Promise<void
   await wait(ms, undefined, { signal }).catch(() => {});
 }
 
+/** Nobody waits for it before the end: what it throws (the store cannot be read) is told of, and it begins anew. */
+async function keepRunning(
+  config: HookRunnerConfig,
+  deps: GenerationDeps,
+  bell: Bell,
+  sleep: Sleep,
+): Promise<void> {
+  const signal = deps.stop.taking;
+  while (!signal.aborted) {
+    try {
+      await run(config, deps, bell, sleep);
+    } catch (error) {
+      deps.events.generationsFailed(error);
+      // Its folders are another's now.
+      if (error instanceof ColonnadeError && error.code === 'conflict') return;
+      await sleep(RETRY_MS, signal);
+    }
+  }
+}
+
 async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell, sleep: Sleep): Promise<void> {
   const { store, events } = deps;
   const signal = deps.stop.taking;
-  for (const { master, id } of await listFolders(config.stateDir)) {
-    await repairFolders(policyFolders(config.stateDir, master, id));
-  }
+  await checkFolders(config, store, events, signal);
   const patience = createPatience();
   let lastId = store.history(1)[0]?.id ?? '';
   for (let pause: Pause | undefined; !signal.aborted; ) {

@@ -1,35 +1,43 @@
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
-import { policyFolders } from '../policy-folders.ts';
 import { nameOf } from '../store/generation-store.ts';
+import { createLimit, forEachAtOnce } from './at-once.ts';
 import type { Compiled } from './compile.ts';
 import { policyOf } from './content.ts';
-import { removeFolders } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
-import { type Next, type NodeHooks, type Putting, putPolicies, runFinished } from './put-policies.ts';
-
-type Failure = { minion: TouchedMinion; reason: string; retryable: boolean };
+import {
+  type Failure,
+  type Next,
+  type NodeHooks,
+  type Putting,
+  putPolicies,
+  runFinished,
+} from './put-policies.ts';
+import { removePoliciesOf } from './remove-gone.ts';
 
 /**
- * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, one
- * minion after the other comes into force; where both are empty, all of them together.
+ * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, each
+ * minion comes into force on its own, a few of the whole generation at once; where both are empty, all of them together.
  */
 export function createMinionStep(
   rewrite: boolean,
-  config: Pick<HookRunnerConfig, 'stateDir' | 'generationHooksMs'>,
-  deps: Omit<Putting, 'stateDir' | 'hooksUntilMs'>,
+  config: Pick<HookRunnerConfig, 'stateDir' | 'generationHooksMs' | 'concurrency'>,
+  deps: Omit<Putting, 'stateDir' | 'hooksTime'>,
 ) {
   const { stateDir } = config;
   const { store, hooks } = deps;
   const failed: Failure[] = [];
-  const putting = { ...deps, stateDir, hooksUntilMs: performance.now() + config.generationHooksMs };
+  // Answers of several mergers are worked on at once.
+  const limit = createLimit(config.concurrency);
+  const putting = { ...deps, stateDir, hooksTime: { leftMs: config.generationHooksMs } };
   const fail = async (minion: TouchedMinion, error: ColonnadeError) => {
     if (!isGone(error)) {
-      failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable: error.retryable });
+      // A fault of a merger is not the minion's, and another merger may not have it.
+      const retryable = error.retryable || error.code === 'internal';
+      failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable });
       return;
     }
-    store.forget(minion);
-    await removeFolders(policyFolders(stateDir, minion.master, minion.id));
+    failed.push(...(await removePoliciesOf(minion, stateDir, store)));
   };
   return {
     failed,
@@ -53,12 +61,11 @@ export function createMinionStep(
       }
       if (changed.length === 0) return;
       const has = await findNodeHooks(hooks);
-      const together = has.ready || has.finished ? 1 : changed.length;
-      for (let i = 0; i < changed.length; i += together) {
-        for (const refused of await putPolicies(changed.slice(i, i + together), has, putting)) {
-          failed.push({ ...refused, retryable: false });
-        }
-      }
+      const put = async (some: readonly Next[]) => {
+        failed.push(...(await putPolicies(some, has, putting)));
+      };
+      if (!has.ready && !has.finished) await put(changed);
+      else await forEachAtOnce(changed, config.concurrency, (next) => limit(() => put([next])));
     },
   };
 }

@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import { fromPlain, type Value } from '@colonnade/value';
 import { tempDir } from '../../../../test/support/temp.ts';
+import { waitFor } from '../../../../test/support/wait-for.ts';
 import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore } from '../store/generation-store.ts';
 import { openRunStore } from '../store/run-store.ts';
@@ -32,10 +35,15 @@ async function startWorld() {
     finished: async (generation, { id }) => void ran.push(`finished ${generation} ${id}`),
     any: async () => false,
   };
-  const stepOf = (store: GenerationStore, more: Partial<GenerationHooks> = {}, generation = 'g') =>
+  const stepOf = (
+    store: GenerationStore,
+    more: Partial<GenerationHooks> = {},
+    generation = 'g',
+    { generationHooksMs = 60_000, concurrency = 1 } = {},
+  ) =>
     createMinionStep(
       false,
-      { stateDir: dir, generationHooksMs: 60_000 },
+      { stateDir: dir, generationHooksMs, concurrency },
       { generation, store, hooks: { ...hooks, ...more }, watch: createStopwatch() },
     );
   const foldersOf = (id: string) => policyFolders(dir, 'east', id);
@@ -123,18 +131,39 @@ describe('policies that come into force together', () => {
     await using world = await startWorld();
     const store = world.open();
     await world.stepOf(store).take(compiled(1));
-    // In the way of the archive, and not to be removed: a folder in use as a file.
     const beginSwap = (minions: Parameters<GenerationStore['beginSwap']>[0]) => {
       store.beginSwap(minions);
-      rmNext();
+      rmSync(world.foldersOf('b').next, { recursive: true });
     };
-    const { rmSync } = await import('node:fs');
-    const rmNext = () => rmSync(world.foldersOf('b').next, { recursive: true });
-    await assert.rejects(world.stepOf({ ...store, beginSwap }).take(compiled(2)), /ENOENT/u);
-    await world.repair();
-    assert.equal(await world.read('b'), 1);
+    const step = world.stepOf({ ...store, beginSwap });
+    await step.take(compiled(2));
+    assert.deepEqual(
+      step.failed.map(({ minion, reason, retryable }) => [minion.id, reason, retryable]),
+      [['b', 'its folder cannot be used: ENOENT', true]],
+    );
+    assert.deepEqual(await world.readAll(), [2, 1, 2]);
     await world.stepOf(store).take(compiled(2));
     assert.deepEqual(await world.readAll(), [2, 2, 2]);
+    assert.equal(await world.read('b', 'archive'), 1);
+  });
+
+  test('a file in the place of a folder is the trouble of one minion, until it is gone', async () => {
+    await using world = await startWorld();
+    const store = world.open();
+    const place = path.dirname(world.foldersOf('b').current);
+    await mkdir(path.dirname(place), { recursive: true });
+    await writeFile(place, '');
+    const step = world.stepOf(store);
+    await step.take(compiled(1));
+    assert.deepEqual(
+      step.failed.map(({ minion, retryable }) => [minion.id, retryable]),
+      [['b', true]],
+    );
+    assert.deepEqual(await world.readAll(), [1, undefined, 1]);
+    assert.deepEqual(names(store).sort(), ['a', 'c']);
+    rmSync(place);
+    await world.stepOf(store).take(compiled(1));
+    assert.deepEqual(await world.readAll(), [1, 1, 1]);
   });
 
   test('policies in force that cannot be read are written anew', async () => {
@@ -185,6 +214,64 @@ describe('policies with hooks for each minion', () => {
     assert.deepEqual(await world.readAll(), [1, undefined, 1]);
     await assert.rejects(stat(world.foldersOf('b').next));
     assert.deepEqual(store.owed(), []);
+  });
+
+  test('several at once, but never more than told, of all answers together', async () => {
+    await using world = await startWorld();
+    let running = 0;
+    let most = 0;
+    const ready = async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await waitFor('a second one', () => most === 2);
+      await setImmediate();
+      running -= 1;
+      return undefined;
+    };
+    const step = world.stepOf(world.open(), { any, ready }, 'g', { concurrency: 2 });
+    await Promise.all([step.take(compiled(1)), step.take(compiled(1, [], ['d', 'e', 'f']))]);
+    assert.equal(most, 2);
+    assert.deepEqual(step.failed, []);
+    assert.deepEqual(
+      await Promise.all([...IDS, 'd', 'e', 'f'].map((id) => world.read(id))),
+      [1, 1, 1, 1, 1, 1],
+    );
+  });
+
+  test('only the time of the hooks counts; whose turn comes after it keeps its policies, and is tried again', async (t) => {
+    let nowMs = 0;
+    t.mock.method(performance, 'now', () => nowMs);
+    await using world = await startWorld();
+    const store = world.open();
+    const spend = (ms: number) => {
+      nowMs += ms;
+    };
+    const step = world.stepOf(
+      store,
+      { any, ready: async () => void spend(30), finished: async () => void spend(50) },
+      'g',
+      { generationHooksMs: 50 },
+    );
+    spend(60);
+    await step.take(compiled(1));
+    assert.deepEqual(
+      step.failed.map(({ minion, reason, retryable }) => [minion.id, reason, retryable]),
+      [['c', 'the time for hooks is used up', true]],
+    );
+    assert.deepEqual(await world.readAll(), [1, 1, undefined]);
+  });
+
+  test('a fault of a merger is tried again', async () => {
+    await using world = await startWorld();
+    const step = world.stepOf(world.open());
+    const codes = ['internal', 'unavailable', 'too_large'] as const;
+    await step.take(
+      codes.map((code, i) => ({ minion: minionOf(`${IDS[i]}`), result: new ColonnadeError(code, 'x') })),
+    );
+    assert.deepEqual(
+      step.failed.map(({ retryable }) => retryable),
+      [true, true, false],
+    );
   });
 
   test('finished hooks that a generation was cut before run with the next one, under its name', async () => {

@@ -1,8 +1,9 @@
 import { rm } from 'node:fs/promises';
 import type { TouchedMinion } from '@colonnade/contracts';
 import { policyFolders } from '../policy-folders.ts';
-import type { GenerationStore, Swapped } from '../store/generation-store.ts';
+import type { GenerationStore, MinionName, Swapped } from '../store/generation-store.ts';
 import { forEachAtOnce } from './at-once.ts';
+import { folderFaultOf } from './folder-fault.ts';
 import { dropUnsealed, readDigest, swapFolders, writeNext } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
 import type { createStopwatch } from './stopwatch.ts';
@@ -16,12 +17,14 @@ export type Next = Swapped & {
 export type Putting = {
   generation: string;
   stateDir: string;
-  /** When the time for node-ready hooks is used up, on the clock of `performance`. */
-  hooksUntilMs: number;
+  /** What is left of the time for node-ready hooks, of all minions together. */
+  hooksTime: { leftMs: number };
   store: GenerationStore;
   hooks: GenerationHooks;
   watch: ReturnType<typeof createStopwatch>;
 };
+/** Whose policies are not in force, and whether to try again without a change. */
+export type Failure = { minion: MinionName; reason: string; retryable: boolean };
 /** Whether the folders of the hooks of minions hold any. */
 export type NodeHooks = { ready: boolean; finished: boolean };
 
@@ -31,50 +34,67 @@ const FILES_AT_ONCE = 8;
 /**
  * Puts policies into force that belong together: the fence is checked once for all, and one transaction notes all. What is
  * cut short in between leaves whole policies, and no digest: the next generation looks at the files themselves.
- * @returns whom hooks have refused, and why
+ * @returns whom hooks have refused, and whose folder cannot be used
  * @throws ColonnadeError `conflict`, `unavailable`
  */
 export async function putPolicies(
   all: readonly Next[],
   has: NodeHooks,
   putting: Putting,
-): Promise<readonly { minion: TouchedMinion; reason: string }[]> {
+): Promise<readonly Failure[]> {
   const { generation, store } = putting;
-  const refused: { minion: TouchedMinion; reason: string }[] = [];
+  const refused: Failure[] = [];
   const there: Next[] = [];
   const approved: Next[] = [];
-  await forEachAtOnce(all, FILES_AT_ONCE, async (next) => {
+  const swapped: Next[] = [];
+  const inForce: Next[] = [];
+  /** A folder that cannot be used is that of one minion, and of no other. */
+  const forEach = (some: readonly Next[], work: (next: Next) => Promise<void>) =>
+    forEachAtOnce(some, FILES_AT_ONCE, async (next) => {
+      const reason = await folderFaultOf(() => work(next));
+      if (reason !== undefined) refused.push({ minion: next.minion, reason, retryable: true });
+    });
+  await forEach(all, async (next) => {
     const folders = foldersOf(putting, next.minion);
     if (next.unknown && (await readDigest(folders.current)) === next.digest) {
       there.push(next);
       return;
     }
     await writeNext(folders, next.text);
-    const reason = has.ready ? await refusalOf(next.minion, putting) : undefined;
-    if (reason === undefined) approved.push(next);
-    else refused.push({ minion: next.minion, reason });
+    const refusal = has.ready ? await refusalOf(next.minion, putting) : undefined;
+    if (refusal === undefined) approved.push(next);
+    else refused.push({ minion: next.minion, ...refusal });
   });
   if (approved.length > 0) store.beginSwap(approved.map(({ minion }) => minion));
-  await forEachAtOnce(approved, FILES_AT_ONCE, ({ minion }) => swapFolders(foldersOf(putting, minion)));
-  const inForce = [...there, ...approved];
-  await forEachAtOnce(inForce, FILES_AT_ONCE, ({ minion, secrets }) =>
-    dropUnsealed(foldersOf(putting, minion), secrets),
-  );
+  await forEach(approved, async (next) => {
+    await swapFolders(foldersOf(putting, next.minion));
+    swapped.push(next);
+  });
+  await forEach([...there, ...swapped], async (next) => {
+    await dropUnsealed(foldersOf(putting, next.minion), next.secrets);
+    inForce.push(next);
+  });
   if (inForce.length > 0) store.noteSwapped(inForce, has.finished ? generation : undefined);
   if (has.finished) for (const { minion } of inForce) await runFinished(generation, minion, putting);
   return refused;
 }
 
-/** Why its new policies may not be put into force. */
-async function refusalOf(minion: TouchedMinion, putting: Putting): Promise<string | undefined> {
-  const { generation, hooksUntilMs, hooks, watch } = putting;
+/** Why its new policies may not be put into force. What a hook has refused is refused until something changes (as in seed 002). */
+async function refusalOf(
+  minion: TouchedMinion,
+  putting: Putting,
+): Promise<Omit<Failure, 'minion'> | undefined> {
+  const { generation, hooksTime, hooks, watch } = putting;
   const { next } = foldersOf(putting, minion);
-  const reason =
-    performance.now() > hooksUntilMs
-      ? 'the time for hooks is used up'
-      : await watch.time('Run node ready hooks', () => hooks.ready(generation, minion, next));
-  if (reason !== undefined) await rm(next, { recursive: true, force: true });
-  return reason;
+  const isLate = hooksTime.leftMs <= 0;
+  const beganMs = performance.now();
+  const reason = isLate
+    ? 'the time for hooks is used up'
+    : await watch.time('Run node ready hooks', () => hooks.ready(generation, minion, next));
+  hooksTime.leftMs -= performance.now() - beganMs;
+  if (reason === undefined) return undefined;
+  await rm(next, { recursive: true, force: true });
+  return { reason, retryable: isLate };
 }
 
 /** The policies are in force: what these hooks say is on record, and changes nothing. */

@@ -52,8 +52,9 @@ const DRAIN_MS = 250;
 const GIVE_UP_MS = 5000;
 
 /**
- * Runs one hook to its end, in a process group of its own, with an empty stdin. Never throws: that it could not be
+ * Runs one hook to its end, in a process group of its own, with an empty stdin. That it could not be
  * started is an error like any other. The signal ends it, and then nobody knows how far it came.
+ * @throws what `onStart` throws, after the hook was ended
  */
 export async function runHook(
   command: HookCommand,
@@ -83,7 +84,7 @@ export async function runHook(
   };
   const child = await start(command, stdout, stderr);
   if (child instanceof Error) return finish({ status: 'error', reason: startFault(child) });
-  watch.onStart(child.pid as number);
+  await tellStart(child, command, watch);
   const { end, why } = await supervise(child, command, onSlow, signal);
   await drain(child);
   return finish(why, end);
@@ -121,6 +122,18 @@ const START_FAULTS: Readonly<Record<string, string>> = {
 function startFault(error: Error): string {
   const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
   return `could not be started: ${START_FAULTS[code] ?? 'the system refused'} (${code})`;
+}
+
+/** A hook of which nobody can note that it runs may not go on: nobody would end it when it hangs, or after a death of ours. */
+async function tellStart(child: HookProcess, { graceMs }: HookCommand, watch: HookWatch): Promise<void> {
+  const pid = child.pid as number;
+  try {
+    watch.onStart(pid);
+  } catch (thrown) {
+    await endGroup(pid, graceMs);
+    await drain(child);
+    throw thrown;
+  }
 }
 
 /** Waits for the end, by itself or by ours. */

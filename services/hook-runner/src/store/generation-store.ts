@@ -26,6 +26,11 @@ export type Swapped = { minion: TouchedMinion; digest: string };
 
 /** As it stands in the tables, in records and in failures. */
 export const nameOf = ({ master, id }: MinionName) => `${master}/${id}`;
+/** Neither id can hold a slash. */
+export const minionNamed = (name: string): MinionName => {
+  const [master = '', id = ''] = name.split('/');
+  return { master, id };
+};
 
 /** What is to be generated, what has been, and what is in force. Every write is under the fence of the leader. */
 export type GenerationStore = {
@@ -33,6 +38,10 @@ export type GenerationStore = {
   pending(): Pending | undefined;
   /** Digests of the policies in force, by `master/id`; none where nobody knows, as in the middle of a swap. */
   digestsOf(minions: readonly MinionName[]): ReadonlyMap<string, string>;
+  /** Of all minions. */
+  digests(): ReadonlyMap<string, string>;
+  /** What is noted of them is not what is there: nobody knows what is, and they are to be generated. */
+  doubt(minions: readonly MinionName[]): void;
   /**
    * Their policies are about to be swapped: until `swapped` is noted nobody knows which ones are in force.
    * @throws ColonnadeError `conflict`: another leads now, and nothing may be put into force
@@ -70,6 +79,11 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
       return { upTo: last.id, touched, rewrite: rows.some(({ rewrite }) => rewrite === 1) };
     },
     ...policiesOf(db, write),
+    doubt: (minions) =>
+      write(() => {
+        dropDigests(db, minions);
+        for (const { master, id } of minions) add({ kind: 'minion', master, id }, false);
+      }),
     end: (record, upTo, again) =>
       write(() => {
         db.run(
@@ -98,7 +112,22 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
   };
 }
 
-type PolicyParts = 'digestsOf' | 'beginSwap' | 'noteSwapped' | 'swapped' | 'owed' | 'noteFinished' | 'forget';
+type PolicyParts =
+  | 'digestsOf'
+  | 'digests'
+  | 'beginSwap'
+  | 'noteSwapped'
+  | 'swapped'
+  | 'owed'
+  | 'noteFinished'
+  | 'forget';
+
+type Noted = { minion: string; digest: string };
+const digestsIn = (rows: readonly Noted[]) => new Map(rows.map(({ minion, digest }) => [minion, digest]));
+
+function dropDigests(db: Database, minions: readonly MinionName[]): void {
+  for (const minion of minions) db.run('DELETE FROM policies WHERE minion = ?', nameOf(minion));
+}
 
 function policiesOf(db: Database, write: (work: () => void) => void): Pick<GenerationStore, PolicyParts> {
   const swapped = (where: string) =>
@@ -107,16 +136,14 @@ function policiesOf(db: Database, write: (work: () => void) => void): Pick<Gener
       .map(({ facts, owed }) => ({ minion: JSON.parse(facts) as TouchedMinion, generation: owed ?? '' }));
   return {
     digestsOf(minions) {
-      const rows = db.all<{ minion: string; digest: string }>(
+      const rows = db.all<Noted>(
         'SELECT minion, digest FROM policies WHERE minion IN (SELECT value FROM json_each(?))',
         JSON.stringify(minions.map(nameOf)),
       );
-      return new Map(rows.map(({ minion, digest }) => [minion, digest]));
+      return digestsIn(rows);
     },
-    beginSwap: (minions) =>
-      write(() => {
-        for (const minion of minions) db.run('DELETE FROM policies WHERE minion = ?', nameOf(minion));
-      }),
+    digests: () => digestsIn(db.all<Noted>('SELECT minion, digest FROM policies')),
+    beginSwap: (minions) => write(() => dropDigests(db, minions)),
     noteSwapped: (minions, owed) =>
       write(() => {
         for (const { minion, digest } of minions) {

@@ -20,7 +20,7 @@ const HIDDEN = '*******';
 
 /**
  * Runs the hooks of an event by hand: what they are told is what the caller says, and nothing of what the event means
- * happens. A dry run only tells what would run.
+ * happens, but what the hooks themselves do. A dry run only tells what would run.
  * @throws ColonnadeError `bad_request`, `unavailable`
  */
 export async function tryHooks(

@@ -8,7 +8,7 @@ export const hooksRun = defineCommand({
   path: 'hooks run',
   summary: 'run the hooks of an event by hand',
   details:
-    'They run as for the event, on the host of hook-runner, and are in the history and the audit. Nothing else happens: no minion is deleted, no generation begins. What takes longer than a minute goes on: see "hooks history".',
+    'They run as for the event, on the host of hook-runner, and are in the history and the audit. Nothing happens but what they do: no minion is deleted, no generation begins. The shipped hook of policy-generation-finished and -failed has masters refresh the minions of the last generation. What takes longer than a minute goes on: see "hooks history".',
   args: HOOK_ARGUMENT,
   options: PARAMETER_OPTIONS,
   examples: [

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Bus, Delivery, Verdict } from '@colonnade/bus';
+import { cloudEventType, type EventType, hooksConsumer, type Touched } from '@colonnade/contracts';
+import { createLogger, createMetrics } from '@colonnade/service-kit';
+import { createEvents } from './events.ts';
+import { planRun } from './plan-run.ts';
+import type { Runner } from './runner.ts';
+import { takeEvents } from './take-events.ts';
+
+/** One batch in hands whose hooks end when the test says so. */
+function takeBatch(sent: readonly [EventType, object][], note: (touched: Touched) => void) {
+  const batch = sent.map(([type, data], i): Delivery => {
+    const about = { id: `i.${i}.0`, source: 'urn:colonnade:estate', subject: `/${i}`, clock: '1' };
+    const event = {
+      specversion: '1.0',
+      type: cloudEventType(type),
+      time: '2026-01-31T12:00:00.000Z',
+      ...about,
+    };
+    const payload = JSON.stringify({ ...event, datacontenttype: 'application/json', incarnation: 'i', data });
+    const sentAs = { subject: 'x', tries: 1, storedAtNs: 0n };
+    return { ...sentAs, seq: i + 1, payload: Buffer.from(payload) };
+  });
+  const release = Promise.withResolvers<void>();
+  let answer: Promise<readonly Verdict[]> | undefined;
+  const bus: Pick<Bus, 'consume'> = {
+    async consume(_, { handle }) {
+      answer = handle(batch, undefined as never) as Promise<readonly Verdict[]>;
+    },
+  };
+  const runner: Runner = {
+    ended: () => undefined,
+    hasHooks: async () => true,
+    async run() {
+      await release.promise;
+      return { status: 'ok', results: [], notRun: [], fault: undefined };
+    },
+  };
+  const silent = createLogger({ service: 'hook-runner', level: 'fatal', destination: { write() {} } });
+  const events = createEvents(silent, createMetrics('hook-runner'));
+  const never = new AbortController().signal;
+  const source = { consumer: hooksConsumer, plan: planRun, note };
+  void takeEvents(bus, source, runner, 2, events, { taking: never, hooks: never });
+  return async () => {
+    release.resolve();
+    return (await answer)?.map(({ kind }) => kind);
+  };
+}
+
+const east = (id: string) => ({ master: 'east', id });
+const all = { kind: 'all' };
+
+test('whom an event touches is noted before its hooks end; a deletion after them', async () => {
+  const noted: Touched[] = [];
+  const end = takeBatch(
+    [
+      ['minion.deleted', east('gone')],
+      ['pillar.updated', { tgt_type: 'collection', tgt_id: 'web', pillarenv: 'collection:web;user:ann' }],
+    ],
+    (touched) => noted.push(touched),
+  );
+  assert.deepEqual(noted.splice(0), [{ kind: 'collection', id: 'web' }]);
+  assert.deepEqual(await end(), ['done', 'done']);
+  assert.deepEqual(noted, [{ kind: 'minion', ...east('gone') }]);
+});
+
+test('an event that no hooks can be run for may concern everybody', async () => {
+  const noted: Touched[] = [];
+  const end = takeBatch(
+    [
+      ['minion.registered', { id: 7 }],
+      ['minion.deleted', { id: 7 }],
+      ['pillar.updated', undefined as never],
+    ],
+    (touched) => noted.push(touched),
+  );
+  assert.deepEqual(await end(), ['poison', 'poison', 'poison']);
+  assert.deepEqual(noted, [all, all, all]);
+});
+
+test('what could not be noted comes again', async () => {
+  const end = takeBatch(
+    [
+      ['minion.deleted', east('gone')],
+      ['minion.registered', east('new')],
+    ],
+    () => {
+      throw new Error('disk I/O error');
+    },
+  );
+  assert.deepEqual(await end(), ['retry', 'retry']);
+});
