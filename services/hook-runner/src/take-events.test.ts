@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Bus, Delivery, Verdict } from '@colonnade/bus';
-import { cloudEventType, type EventType, hooksConsumer, type Touched } from '@colonnade/contracts';
+import {
+  type CloudEvent,
+  cloudEventType,
+  type EventType,
+  hooksConsumer,
+  type Touched,
+} from '@colonnade/contracts';
 import { createLogger, createMetrics } from '@colonnade/service-kit';
 import { createEvents } from './events.ts';
 import { planRun } from './plan-run.ts';
@@ -9,7 +15,11 @@ import type { Runner } from './runner.ts';
 import { takeEvents } from './take-events.ts';
 
 /** One batch in hands whose hooks end when the test says so. */
-function takeBatch(sent: readonly [EventType, object][], note: (touched: Touched) => void) {
+function takeBatch(
+  sent: readonly [EventType, object][],
+  note: (touched: Touched) => void,
+  check?: (event: CloudEvent) => void,
+) {
   const batch = sent.map(([type, data], i): Delivery => {
     const about = { id: `i.${i}.0`, source: 'urn:colonnade:estate', subject: `/${i}`, clock: '1' };
     const event = {
@@ -40,7 +50,7 @@ function takeBatch(sent: readonly [EventType, object][], note: (touched: Touched
   const silent = createLogger({ service: 'hook-runner', level: 'fatal', destination: { write() {} } });
   const events = createEvents(silent, createMetrics('hook-runner'));
   const never = new AbortController().signal;
-  const source = { consumer: hooksConsumer, plan: planRun, note };
+  const source = { consumer: hooksConsumer, plan: planRun, note, ...(check === undefined ? {} : { check }) };
   void takeEvents(bus, source, runner, 2, events, { taking: never, hooks: never });
   return async () => {
     release.resolve();
@@ -77,6 +87,16 @@ test('an event that no hooks can be run for may concern everybody', async () => 
   );
   assert.deepEqual(await end(), ['poison', 'poison', 'poison']);
   assert.deepEqual(noted, [all, all, all]);
+});
+
+test('an event that its publisher may not tell touches nobody', async () => {
+  const noted: Touched[] = [];
+  const refuse = () => {
+    throw new Error('not told on its own subject');
+  };
+  const end = takeBatch([['minion.registered', east('new')]], (touched) => noted.push(touched), refuse);
+  assert.deepEqual(await end(), ['poison']);
+  assert.deepEqual(noted, []);
 });
 
 test('what could not be noted comes again', async () => {

@@ -104,15 +104,27 @@ async function handleBatch(
  * Whom it touches is noted before it is acknowledged, an event that no hooks can be run for too. Twice does no harm.
  * @returns undefined: it is noted
  */
-function noteTouched(delivery: Delivery, { note }: EventSource): Verdict | undefined {
+function noteTouched(delivery: Delivery, from: EventSource): Verdict | undefined {
+  const { note } = from;
   if (note === undefined) return undefined;
   try {
-    const event = readEvent(delivery);
-    for (const touched of event === undefined ? EVERYBODY : touchedBy(event)) note(touched);
+    for (const touched of touchedOf(delivery, from)) note(touched);
     return undefined;
   } catch (error) {
     return { kind: 'retry', error };
   }
+}
+
+/** An event that its publisher may not have told touches nobody; one that cannot be read may have been about anybody. */
+function touchedOf(delivery: Delivery, { check }: EventSource): readonly Touched[] {
+  const event = readEvent(delivery);
+  if (event === undefined) return EVERYBODY;
+  try {
+    check?.(event, delivery.subject);
+  } catch {
+    return [];
+  }
+  return touchedBy(event);
 }
 
 /** The hooks of a deletion are told of the minion's folder, which goes with the next generation: they come first. */
