@@ -55,7 +55,7 @@ describe('the streams', () => {
   test('refused events make room for new ones, of each service by itself; events of services do not', async () => {
     const raw = await manager();
     const { config: dead } = await raw.streams.info(EVENTS_DEAD_STREAM);
-    assert.deepEqual([dead.discard, dead.max_msgs_per_subject, dead.deny_delete], ['old', 200, true]);
+    assert.deepEqual([dead.discard, dead.max_msgs_per_subject, dead.deny_delete], ['old', 50, true]);
     const { config: events } = await raw.streams.info(SERVICE_EVENTS_STREAM);
     assert.deepEqual([events.discard, events.max_bytes], ['new', SIZES.maxEventsBytes / 4]);
     assert.ok(events.duplicate_window >= 3_600_000_000_000);
