@@ -22,6 +22,9 @@ const LONG = { limitMs: 300_000, everyMs: 50 };
 
 type Generation = { id: string; ended_at: string; updated_count: bigint | number };
 
+const ROOT_REASON =
+  'mergers, NATS and pillar-api compile on the same two cores meanwhile, which the loop has for itself';
+
 /** What a change costs until the policies of those it touches are in force. */
 export const generations: Figure = {
   name: 'generations',
@@ -145,6 +148,7 @@ async function measureAll(bench: BenchStack, pid: string, { repeats, report }: B
       {
         ...{ what: 'generation, a root change for 10,000', ...common, floor: spreadOf(synced) },
         floorIs: 'a loop that writes, syncs and renames the same files, four at once',
+        reason: ROOT_REASON,
         note: 'two mergers, no hooks; the runner reads, compares, writes and notes with one thread, and shares two cores with the mergers',
       },
       { atLeast: 0.5 },
