@@ -26,6 +26,15 @@ export type EventSource = {
 
 type Task = { index: number; planned: PlannedRun };
 
+/** A message as it was read, once. */
+type Taken = {
+  delivery: Delivery;
+  /** Undefined: it cannot be read. */
+  event: CloudEvent | undefined;
+  /** Why it is not taken: it cannot be read, or its publisher may not tell it. */
+  fault: unknown;
+};
+
 const DONE: Verdict = { kind: 'done' };
 const LATER: Verdict = { kind: 'later', delayMs: 500 };
 const WAIT_MS = 5000;
@@ -55,15 +64,14 @@ export function takeEvents(
       }),
       confirm: false,
       handle: async (batch) => {
+        const taken = batch.map((delivery) => read(delivery, from));
         // A hook that hangs holds up no generation.
-        const faults = batch.map((delivery) =>
-          isDeletion(delivery) ? undefined : noteTouched(delivery, from),
-        );
-        const verdicts = await handleBatch(batch, from, runner, concurrency, events, stop.hooks);
-        return batch.map((delivery, i) => {
+        const faults = taken.map((one) => (isDeletion(one) ? undefined : noteTouched(one, from)));
+        const verdicts = await handleBatch(taken, from, runner, concurrency, events, stop.hooks);
+        return taken.map((one, i) => {
           const verdict = verdicts[i] as Verdict;
           if (verdict.kind !== 'done' && verdict.kind !== 'poison') return verdict;
-          return faults[i] ?? (isDeletion(delivery) ? noteTouched(delivery, from) : undefined) ?? verdict;
+          return faults[i] ?? (isDeletion(one) ? noteTouched(one, from) : undefined) ?? verdict;
         });
       },
       onFailure: events.failed,
@@ -72,8 +80,19 @@ export function takeEvents(
   );
 }
 
+function read(delivery: Delivery, { check }: EventSource): Taken {
+  let event: CloudEvent | undefined;
+  try {
+    event = decode(zCloudEvent, delivery.payload);
+    check?.(event, delivery.subject);
+    return { delivery, event, fault: undefined };
+  } catch (fault) {
+    return { delivery, event, fault };
+  }
+}
+
 async function handleBatch(
-  batch: readonly Delivery[],
+  batch: readonly Taken[],
   from: EventSource,
   runner: Runner,
   concurrency: number,
@@ -82,8 +101,8 @@ async function handleBatch(
 ): Promise<readonly Verdict[]> {
   const verdicts = batch.map((): Verdict => DONE);
   const bySubject = new Map<string, Task[]>();
-  for (const [index, delivery] of batch.entries()) {
-    const planned = plan(delivery, from, events, (verdict) => {
+  for (const [index, one] of batch.entries()) {
+    const planned = plan(one, from, events, (verdict) => {
       verdicts[index] = verdict;
     });
     if (planned === undefined) continue;
@@ -104,11 +123,10 @@ async function handleBatch(
  * Whom it touches is noted before it is acknowledged, an event that no hooks can be run for too. Twice does no harm.
  * @returns undefined: it is noted
  */
-function noteTouched(delivery: Delivery, from: EventSource): Verdict | undefined {
-  const { note } = from;
+function noteTouched(taken: Taken, { note }: EventSource): Verdict | undefined {
   if (note === undefined) return undefined;
   try {
-    for (const touched of touchedOf(delivery, from)) note(touched);
+    for (const touched of touchedOf(taken)) note(touched);
     return undefined;
   } catch (error) {
     return { kind: 'retry', error };
@@ -116,41 +134,25 @@ function noteTouched(delivery: Delivery, from: EventSource): Verdict | undefined
 }
 
 /** An event that its publisher may not have told touches nobody; one that cannot be read may have been about anybody. */
-function touchedOf(delivery: Delivery, { check }: EventSource): readonly Touched[] {
-  const event = readEvent(delivery);
+function touchedOf({ event, fault }: Taken): readonly Touched[] {
   if (event === undefined) return EVERYBODY;
-  try {
-    check?.(event, delivery.subject);
-  } catch {
-    return [];
-  }
-  return touchedBy(event);
+  return fault === undefined ? touchedBy(event) : [];
 }
 
 /** The hooks of a deletion are told of the minion's folder, which goes with the next generation: they come first. */
-function isDeletion(delivery: Delivery): boolean {
-  return readEvent(delivery)?.type === DELETED;
-}
-
-/** @returns undefined: it cannot be read */
-function readEvent({ payload }: Delivery): CloudEvent | undefined {
-  try {
-    return decode(zCloudEvent, payload);
-  } catch {
-    return undefined;
-  }
+function isDeletion({ event }: Taken): boolean {
+  return event?.type === DELETED;
 }
 
 /** An event that cannot be read can never be: it is left out, with an error in the log. */
 function plan(
-  delivery: Delivery,
+  { delivery, event, fault }: Taken,
   from: EventSource,
   events: Events,
   answer: (verdict: Verdict) => void,
 ): PlannedRun | undefined {
   try {
-    const event = decode(zCloudEvent, delivery.payload);
-    from.check?.(event, delivery.subject);
+    if (event === undefined || fault !== undefined) throw fault;
     return from.plan(event);
   } catch (error) {
     answer({ kind: 'poison', bury: async () => events.unreadable(delivery.seq, error) });
