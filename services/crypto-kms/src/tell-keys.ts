@@ -1,5 +1,4 @@
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bus } from '@colonnade/bus';
 import {
   type CloudEvent,
@@ -13,6 +12,7 @@ import type { Events } from './events.ts';
 import { newsOf, type ToldKey, zToldKey } from './key-news.ts';
 import type { Keyring } from './keyring/keyring.ts';
 import { openStateDir, readStateFile, replaceStateFile } from './state-dir.ts';
+import { startTurns } from './turns.ts';
 
 const EVERY_MS = 1000;
 const BUDGET_MS = 2000;
@@ -34,20 +34,9 @@ export async function tellKeys(options: Options): Promise<AsyncDisposable> {
   const dir = path.join(options.stateDir, 'keys-told');
   openStateDir(dir);
   const tellers = await Promise.all(options.keyrings.map((keyring) => openTeller(dir, keyring, options)));
-  const stopped = new AbortController();
-  const loop = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      for (const tell of tellers) await tell();
-      await sleep(EVERY_MS, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
-    }
-  };
-  const running = loop();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopped.abort();
-      await running;
-    },
-  };
+  return startTurns(EVERY_MS, async () => {
+    for (const tell of tellers) await tell();
+  });
 }
 
 async function openTeller(dir: string, keyring: Options['keyrings'][number], { bus, events }: Options) {

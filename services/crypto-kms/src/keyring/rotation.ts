@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { toColonnadeError } from '@colonnade/contracts';
+import { startTurns } from '../turns.ts';
 import type { Keyring, KeyVersion } from './keyring.ts';
 
 /** `version`: of an erasure, which one. */
@@ -30,20 +30,8 @@ export type RotationOptions = {
  * long enough ago. Of replicas that find that at once, one does it and the others read it. Disposing waits for the turn under way.
  */
 export function startRotation(options: RotationOptions): AsyncDisposable {
-  const stopped = new AbortController();
-  const loop = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      await sleep(options.pollMs, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined);
-      if (!stopped.signal.aborted) await turn(options);
-    }
-  };
-  const running = loop();
-  return {
-    async [Symbol.asyncDispose]() {
-      stopped.abort();
-      await running;
-    },
-  };
+  // What there is has just been read.
+  return startTurns(options.pollMs, () => turn(options), options.pollMs);
 }
 
 async function turn(options: RotationOptions): Promise<void> {
