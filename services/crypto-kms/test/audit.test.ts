@@ -5,10 +5,8 @@ import { after, before, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import {
   AUDIT_STREAM,
-  BOOTSTRAP_SUB,
   deriveGrantKey,
   encodeTree,
-  type GrantAct,
   kmsIssueMaster,
   kmsOpenForApi,
   kmsOpenForMerger,
@@ -20,7 +18,7 @@ import {
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, makeApiToken, type PreparedKms, prepareKms, rejects } from './support.ts';
 
 const BUFFER = 3;
 
@@ -38,9 +36,8 @@ const context = {
   pillarenv: rootTarget.pillarenv,
   name: 'x',
 };
-const grantFor = (act: GrantAct, res: string) => signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
 const reveal = async () =>
-  api.request(kmsOpenForApi, { grant: await grantFor('reveal', 'root:root:base:x'), context, enc }, call());
+  api.request(kmsOpenForApi, { grant: await kms.grant('reveal', 'root:root:base:x'), context, enc }, call());
 const merge = async (budgetMs = 300) =>
   merger.request(
     kmsOpenForMerger,
@@ -54,7 +51,7 @@ before(async () => {
   ({ url } = await kms.start({ KMS_AUDIT_BUFFER: String(BUFFER) }));
   api = await kms.bus.as('pillar-api');
   merger = await kms.bus.as('pillar-merger');
-  const grant = await grantFor('master.issue', 'm1');
+  const grant = await kms.grant('master.issue', 'm1');
   ({ token, jti } = await api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 600 }, call()));
   const { items } = await api.request(kmsSeal, { items: [{ context, value: 'v' }] }, call());
   assert.ok(items[0]?.ok);
@@ -87,14 +84,14 @@ test('without a place for records, nothing that needs one happens', async () => 
   await removeStream();
   await rejects(reveal(), 'bus_unavailable');
   await rejects(
-    grantFor('master.issue', 'm1').then((grant) =>
-      api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 60 }, call()),
-    ),
+    kms
+      .grant('master.issue', 'm1')
+      .then((grant) => api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 60 }, call())),
     'bus_unavailable',
   );
   const reader = makeApiToken();
   const put = {
-    grant: await grantFor('reader.put', reader.id),
+    grant: await kms.grant('reader.put', reader.id),
     token_id: reader.id,
     sub: 'eve',
     rights: ['reveal' as const],
@@ -104,7 +101,7 @@ test('without a place for records, nothing that needs one happens', async () => 
   await rejects(api.request(kmsPutReader, put, call()), 'bus_unavailable');
   assert.equal((await readdir(path.join(kms.stateDir, 'readers'))).length, 1);
   await rejects(
-    api.request(kmsRevokeIdentity, { grant: await grantFor('master.revoke', jti), jti }, call()),
+    api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call()),
     'bus_unavailable',
   );
   assert.deepEqual(await readdir(path.join(kms.stateDir, 'revoked')), []);

@@ -8,7 +8,6 @@ import {
   BOOTSTRAP_SUB,
   BRIDGE_AUDIENCE,
   deriveGrantKey,
-  type GrantAct,
   IDENTITY_ISSUER,
   kmsDeleteReader,
   kmsIssueMaster,
@@ -20,15 +19,7 @@ import {
   rootTarget,
 } from '@colonnade/contracts';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import {
-  call,
-  type GrantClaims,
-  makeApiToken,
-  type PreparedKms,
-  prepareKms,
-  rejects,
-  signGrant,
-} from './support.ts';
+import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
 
 let kms: PreparedKms;
 let url: string;
@@ -45,12 +36,10 @@ before(async () => {
 });
 after(() => kms[Symbol.asyncDispose]());
 
-const adminGrant = (act: GrantAct, res: string, over: Partial<GrantClaims> = {}) =>
-  signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res, ...over });
 const issue = async (master: string) =>
   api.request(
     kmsIssueMaster,
-    { grant: await adminGrant('master.issue', master), master, lifetime_s: 600 },
+    { grant: await kms.grant('master.issue', master), master, lifetime_s: 600 },
     call(),
   );
 
@@ -74,7 +63,7 @@ async function openWith(token: string, master = 'm1'): Promise<string> {
 async function putReader(rights: ('reveal' | 'admin')[], sub: string, expiresAtMs: number | null = null) {
   const reader = makeApiToken();
   const message = {
-    grant: await adminGrant('reader.put', reader.id),
+    grant: await kms.grant('reader.put', reader.id),
     token_id: reader.id,
     sub,
     rights,
@@ -108,9 +97,9 @@ describe('tokens of masters', () => {
     const { token, jti } = await issue('m1');
     for (let i = 0; i < 10; i += 1) assert.equal(await openWith(token), 'let in');
     assert.equal(await openWith(token, 'm2'), 'unauthorized');
-    await api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', jti), jti }, call());
+    await api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call());
     for (let i = 0; i < 10; i += 1) assert.equal(await openWith(token), 'unauthorized');
-    await api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', jti), jti }, call());
+    await api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call());
     assert.equal(await openWith((await issue('m1')).token), 'let in');
     // A third one that starts later knows as well.
     await using _third = await kms.start();
@@ -120,8 +109,8 @@ describe('tokens of masters', () => {
   test('are issued and revoked only with an admin grant for exactly that', async () => {
     const request = async (grant: string, master = 'm1') =>
       api.request(kmsIssueMaster, { grant, master, lifetime_s: 600 }, call());
-    await rejects(request(await adminGrant('master.issue', 'm2')), 'unauthorized');
-    await rejects(request(await adminGrant('reveal', 'm1')), 'unauthorized');
+    await rejects(request(await kms.grant('master.issue', 'm2')), 'unauthorized');
+    await rejects(request(await kms.grant('reveal', 'm1')), 'unauthorized');
     await rejects(request('not a grant'), 'unauthorized');
     const reader = await putReader(['reveal'], 'alice');
     await rejects(
@@ -130,7 +119,7 @@ describe('tokens of masters', () => {
     );
     const jti = randomUUID();
     await rejects(
-      api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', randomUUID()), jti }, call()),
+      api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', randomUUID()), jti }, call()),
       'unauthorized',
     );
     const failed = (await kms.records()).filter(
@@ -149,7 +138,7 @@ describe('tokens of masters', () => {
 
   test('a change is on record before it is made', async () => {
     const { jti } = await issue('m7');
-    await api.request(kmsRevokeIdentity, { grant: await adminGrant('master.revoke', jti), jti }, call());
+    await api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call());
     const stages = (await kms.records()).filter((r) => r.objectRef?.name === jti).map((r) => r.stage);
     assert.deepEqual(stages, ['RequestReceived', 'ResponseComplete']);
   });
@@ -165,7 +154,7 @@ describe('readers', () => {
     const remove = async () =>
       api.request(
         kmsDeleteReader,
-        { grant: await adminGrant('reader.delete', bob.id), token_id: bob.id },
+        { grant: await kms.grant('reader.delete', bob.id), token_id: bob.id },
         call(),
       );
     assert.equal((await remove()).deleted, true);
@@ -175,11 +164,11 @@ describe('readers', () => {
 
   test('cannot be put by someone who is no admin, nor taken over with another key', async () => {
     const carol = await putReader(['reveal'], 'carol');
-    const again = { ...carol.message, grant: await adminGrant('reader.put', carol.id) };
+    const again = { ...carol.message, grant: await kms.grant('reader.put', carol.id) };
     await api.request(kmsPutReader, again, call());
     const stolen = {
       ...again,
-      grant: await adminGrant('reader.put', carol.id),
+      grant: await kms.grant('reader.put', carol.id),
       grant_key_hex: randomBytes(32).toString('hex'),
     };
     await rejects(api.request(kmsPutReader, stolen, call()), 'conflict');
@@ -213,7 +202,7 @@ test('a deleted bootstrap token stays deleted over a restart; a new one is taken
   await rejects(use(), 'unauthorized');
   await (await start())[Symbol.asyncDispose]();
   await use();
-  const grant = await adminGrant('reader.delete', second.id);
+  const grant = await kms.grant('reader.delete', second.id);
   assert.equal((await api.request(kmsDeleteReader, { grant, token_id: second.id }, call())).deleted, true);
   await (await start())[Symbol.asyncDispose]();
   await rejects(use(), 'unauthorized');
@@ -223,13 +212,12 @@ test('the bootstrap token comes back when nobody could administer any more', asy
   await using own = await prepareKms();
   const first = await own.start();
   const ownApi = await own.bus.as('pillar-api');
-  const signed = (act: GrantAct, res: string) => signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act, res });
-  const grant = await signed('reader.delete', own.admin.id);
+  const grant = await own.grant('reader.delete', own.admin.id);
   await ownApi.request(kmsDeleteReader, { grant, token_id: own.admin.id }, call());
   const use = async () =>
     ownApi.request(
       kmsIssueMaster,
-      { grant: await signed('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
+      { grant: await own.grant('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
       call(),
     );
   await rejects(use(), 'unauthorized');

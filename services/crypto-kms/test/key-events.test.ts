@@ -5,7 +5,6 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import {
-  BOOTSTRAP_SUB,
   type CloudEvent,
   decode,
   EVENTS_STREAM,
@@ -19,7 +18,7 @@ import {
   zCloudEvent,
 } from '@colonnade/contracts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { call, type PreparedKms, prepareKms, signGrant } from './support.ts';
+import { call, type PreparedKms, prepareKms } from './support.ts';
 
 let kms: PreparedKms;
 let api: Bus;
@@ -31,12 +30,11 @@ after(() => kms[Symbol.asyncDispose]());
 
 const ROOT = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PREPUBLISH_S: '1' };
 const LIMIT = { limitMs: 20_000 };
-const grant = (act: GrantAct, res: string) => signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
 const rotate = async () =>
-  api.request(kmsRotateKey, { grant: await grant('key.rotate', 'pillars'), name: 'pillars' }, call());
+  api.request(kmsRotateKey, { grant: await kms.grant('key.rotate', 'pillars'), name: 'pillars' }, call());
 const asked = async (act: GrantAct, version: number) => {
   const name = 'pillars';
-  return { grant: await grant(act, keyVersionResource(name, version)), name, version };
+  return { grant: await kms.grant(act, keyVersionResource(name, version)), name, version };
 };
 const setMinVersion = async (version: number) =>
   api.request(kmsSetMinVersion, await asked('key.min-version', version), call());

@@ -3,10 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import {
-  BOOTSTRAP_SUB,
   type Enc,
   encodeTree,
-  type GrantAct,
   kmsDestroyKey,
   kmsIssueTask,
   kmsJwks,
@@ -21,7 +19,7 @@ import {
 } from '@colonnade/contracts';
 import { decodeProtectedHeader } from 'jose';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, type PreparedKms, prepareKms, rejects } from './support.ts';
 
 let kms: PreparedKms;
 let api: Bus;
@@ -35,7 +33,6 @@ const ROOT = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PRE
 const context = {
   ...{ tgt_type: rootTarget.tgtType, tgt_id: rootTarget.tgtId, pillarenv: rootTarget.pillarenv, name: 'x' },
 };
-const grant = (act: GrantAct, res: string) => signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
 
 async function seal(): Promise<Enc> {
   const { items } = await api.request(kmsSeal, { items: [{ context, value: 'kept' }] }, call());
@@ -44,12 +41,16 @@ async function seal(): Promise<Enc> {
 }
 
 async function open(enc: Enc): Promise<unknown> {
-  const message = { grant: await grant('reveal', 'root:root:base:x'), context, enc: encodeTree(zEnc, enc) };
+  const message = {
+    grant: await kms.grant('reveal', 'root:root:base:x'),
+    context,
+    enc: encodeTree(zEnc, enc),
+  };
   return (await api.request(kmsOpenForApi, message, call())).value;
 }
 
 const rotate = async (name = 'pillars') =>
-  api.request(kmsRotateKey, { grant: await grant('key.rotate', name), name }, call());
+  api.request(kmsRotateKey, { grant: await kms.grant('key.rotate', name), name }, call());
 
 const versions = async (key = 'pillars') =>
   (await api.request(kmsListKeys, {}, call())).keys.find(({ name }) => name === key)?.versions ?? [];
@@ -99,7 +100,7 @@ test('only an admin rotates, and only a key there is', async () => {
   const count = (await versions()).length;
   await rejects(api.request(kmsRotateKey, { grant: 'x', name: 'pillars' }, call()), 'unauthorized');
   await rejects(rotate('other'), 'not_found');
-  const forAnother = await grant('key.rotate', 'other');
+  const forAnother = await kms.grant('key.rotate', 'other');
   await rejects(api.request(kmsRotateKey, { grant: forAnother, name: 'pillars' }, call()), 'unauthorized');
   assert.equal((await versions()).length, count);
 });
@@ -111,7 +112,7 @@ test('the timer rotates by age and erases what was destroyed, on record as its o
   const count = (await versions()).length;
   await waitFor('two more versions', async () => (await versions()).length >= count + 2, { limitMs: 20_000 });
   const change = async (act: 'key.min-version' | 'key.destroy', version: number) => {
-    const message = { grant: await grant(act, `pillars:${version}`), name: 'pillars', version };
+    const message = { grant: await kms.grant(act, `pillars:${version}`), name: 'pillars', version };
     const endpoint = act === 'key.destroy' ? kmsDestroyKey : kmsSetMinVersion;
     await api.request(endpoint, message, call());
   };
@@ -149,7 +150,7 @@ test('the key of identities is listed and rotated by hand, and published before 
   const published = async () => (await api.request(kmsJwks, {}, call())).keys.length;
   const signer = async (task: string) => {
     const res = taskIdentityResource(task, 'deploy');
-    const message = { grant: await grant('task.issue', res), task, template: 'deploy' };
+    const message = { grant: await kms.grant('task.issue', res), task, template: 'deploy' };
     return decodeProtectedHeader((await api.request(kmsIssueTask, message, call())).token).kid;
   };
   assert.deepEqual(

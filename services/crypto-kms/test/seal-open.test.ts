@@ -22,7 +22,7 @@ import {
 } from '@colonnade/contracts';
 import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
 import { sealValue } from '../src/envelope.ts';
-import { call, KEK_B64, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, KEK_B64, type PreparedKms, prepareKms, rejects } from './support.ts';
 
 let kms: PreparedKms;
 let api: Bus;
@@ -46,11 +46,9 @@ const contextOf = (target: ResolvedTarget, name: string): OpenContext => ({
 });
 const aadOf = (c: OpenContext) =>
   pillarAad({ tgtType: c.tgt_type, tgtId: c.tgt_id, pillarenv: c.pillarenv, name: c.name });
-const grantFor = (act: 'reveal' | 'master.issue', res: string) =>
-  signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
 
 async function issueToken(master: string): Promise<string> {
-  const grant = await grantFor('master.issue', master);
+  const grant = await kms.grant('master.issue', master);
   return (await api.request(kmsIssueMaster, { grant, master, lifetime_s: 3600 }, call())).token;
 }
 
@@ -199,7 +197,7 @@ describe('reveal', () => {
     const before = (await recordsOf('reveal')).length;
     const { value } = await api.request(
       kmsOpenForApi,
-      { grant: await grantFor('reveal', aadOf(own)), context: own, enc },
+      { grant: await kms.grant('reveal', aadOf(own)), context: own, enc },
       call(),
     );
     assert.ok(valuesEqual(value, SECRET));
@@ -214,12 +212,12 @@ describe('reveal', () => {
 
   test('a grant works once, and for nothing else', async () => {
     const enc = await seal(own, SECRET);
-    const grant = await grantFor('reveal', aadOf(own));
+    const grant = await kms.grant('reveal', aadOf(own));
     await api.request(kmsOpenForApi, { grant, context: own, enc }, call());
     await rejects(api.request(kmsOpenForApi, { grant, context: own, enc }, call()), 'unauthorized');
-    const other = await grantFor('reveal', aadOf(base));
+    const other = await kms.grant('reveal', aadOf(base));
     await rejects(api.request(kmsOpenForApi, { grant: other, context: own, enc }, call()), 'unauthorized');
-    const issue = await grantFor('master.issue', aadOf(own));
+    const issue = await kms.grant('master.issue', aadOf(own));
     await rejects(api.request(kmsOpenForApi, { grant: issue, context: own, enc }, call()), 'unauthorized');
     assert.ok((await recordsOf('reveal', true)).length >= 3);
   });
@@ -229,7 +227,7 @@ describe('reveal', () => {
     const verify = async (context: OpenContext, value: Value) =>
       api.request(
         kmsVerifyForApi,
-        { grant: await grantFor('reveal', aadOf(context)), context, enc: value },
+        { grant: await kms.grant('reveal', aadOf(context)), context, enc: value },
         call(),
       );
     assert.deepEqual({ ...(await verify(own, enc)) }, {});
@@ -244,7 +242,7 @@ describe('reveal', () => {
     const old: OpenContext = { ...own, tgt_id: '65f0c0ffee', name: ' name:with:anything ' };
     const kek = { kid: 'core-kek-v1', key: createSecretKey(KEK_B64, 'base64') };
     const enc = encodeTree(zEnc, sealValue({ active: () => kek }, aadOf(old), SECRET));
-    const grant = await grantFor('reveal', aadOf(old));
+    const grant = await kms.grant('reveal', aadOf(old));
     assert.ok(
       valuesEqual((await api.request(kmsOpenForApi, { grant, context: old, enc }, call())).value, SECRET),
     );

@@ -5,7 +5,6 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { createUserNkey } from '@colonnade/bus';
 import {
-  BOOTSTRAP_SUB,
   kmsIssueMaster,
   kmsOpenForApi,
   kmsOpenForMerger,
@@ -14,7 +13,7 @@ import {
   rootTarget,
 } from '@colonnade/contracts';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, type PreparedKms, prepareKms, rejects } from './support.ts';
 
 let kms: PreparedKms;
 before(async () => {
@@ -36,15 +35,13 @@ describe('without a KEK the service runs', () => {
     assert.equal((await fetch(`${service.url}/readyz`)).status, 200);
     const api = await kms.bus.as('pillar-api');
     const merger = await kms.bus.as('pillar-merger');
-    const grant = (act: 'reveal' | 'master.issue', res: string) =>
-      signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act, res });
     const sealed = await api.request(kmsSeal, { items: [{ context, value: 1n }] }, call());
     assert.ok(sealed.items[0]?.ok === false);
     assert.equal(sealed.items[0].error.code, 'key_not_configured');
     assert.match(sealed.items[0].error.message, /^PillarEncryptionKeyNotConfigured: /u);
     const { token } = await api.request(
       kmsIssueMaster,
-      { grant: await grant('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
+      { grant: await kms.grant('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
       call(),
     );
     const opened = await merger.request(
@@ -56,7 +53,7 @@ describe('without a KEK the service runs', () => {
     assert.equal(opened.items[0].error.code, 'key_not_configured');
     for (const endpoint of [kmsOpenForApi, kmsVerifyForApi]) {
       await rejects(
-        api.request(endpoint, { grant: await grant('reveal', aad), context, enc: {} }, call()),
+        api.request(endpoint, { grant: await kms.grant('reveal', aad), context, enc: {} }, call()),
         'key_not_configured',
       );
     }

@@ -5,6 +5,7 @@ import path from 'node:path';
 import {
   AUDIT_STREAM,
   type AuditEvent,
+  BOOTSTRAP_SUB,
   ColonnadeError,
   decodeAuditMessage,
   deriveGrantKey,
@@ -80,6 +81,9 @@ export async function prepareKms() {
   return {
     bus,
     admin,
+    /** A grant of the first admin's. */
+    grant: (act: GrantAct, res: string, over: Partial<GrantClaims> = {}) =>
+      signGrant(admin.token, { sub: BOOTSTRAP_SUB, act, res, ...over }),
     env,
     dir: dir.path,
     stateDir: env.KMS_STATE_DIR,
