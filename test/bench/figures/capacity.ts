@@ -4,7 +4,7 @@ import type { RunningServer } from '@colonnade/embedded/servers';
 import { waitFor } from '../../support/wait-for.ts';
 import type { BenchOptions, Figure, Row } from '../figure.ts';
 import { spreadOf } from '../measure.ts';
-import { type BenchStack, type BenchStore, startBenchStack } from '../parts/bench-stack.ts';
+import { askForPillar, type BenchStack, type BenchStore, startBenchStack } from '../parts/bench-stack.ts';
 import { filledMinion, fillPillars, openFilled, PILLARS_PER_MINION } from '../parts/fill.ts';
 import { residentMiB } from '../parts/memory.ts';
 
@@ -80,10 +80,7 @@ async function mergeAll(
   const bridge = bench.connect(credentials, true);
   let next = 0;
   const one = async () => {
-    while (next < minions) {
-      const reply = await bridge.ask({ minionId: filledMinion(next++), pillarenv: 'auto', ttlMs: 10_000 });
-      if (!reply.ok) throw new Error(reply.error.message);
-    }
+    while (next < minions) await askForPillar(bridge, filledMinion(next++));
   };
   await Promise.all(Array.from({ length: MERGES_AT_ONCE }, one));
 }

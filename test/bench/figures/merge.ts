@@ -3,7 +3,7 @@ import { canonicalText } from '@colonnade/value';
 import { against, type BenchOptions, type Figure, type Row } from '../figure.ts';
 import { startMergeFloor } from '../floor/merge-floor.ts';
 import { drive, interleave, type Load, type Spread } from '../measure.ts';
-import { BENCH_MINION, type BenchStore, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
+import { askForPillar, type BenchStore, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
 
 const FLOOR_IS = 'a Redis Streams echo, a NATS echo, five opens with bare node:crypto, in two processes';
 const SECRET_BYTES = 200;
@@ -80,8 +80,7 @@ function rowsAtMany(store: BenchStore, { ours, floor, together }: Found): Row[] 
 
 /** @returns bytes of the reply */
 async function askOnce(bridge: BridgeClient): Promise<number> {
-  const reply = await bridge.ask({ minionId: BENCH_MINION, pillarenv: 'auto', ttlMs: 10_000 });
-  if (!reply.ok) throw new Error(reply.error.message);
+  const reply = await askForPillar(bridge);
   return sizes.get(reply.clock) ?? remember(reply.clock, canonicalText(reply.pillar).length);
 }
 

@@ -8,7 +8,13 @@ import { ensureVenv, readRequirements } from '../../support/python.ts';
 import { tempDir } from '../../support/temp.ts';
 import type { Figure, Row } from '../figure.ts';
 import { spreadOf } from '../measure.ts';
-import { BENCH_MINION, type BenchStack, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
+import {
+  askForPillar,
+  BENCH_MINION,
+  type BenchStack,
+  fillBenchEstate,
+  startBenchStack,
+} from '../parts/bench-stack.ts';
 import { type Peer, type Peers, startPeers } from '../parts/peer-modules.ts';
 
 const run = promisify(execFile);
@@ -64,10 +70,7 @@ export const peers: Figure = {
 
 async function warm(bench: BenchStack, credentials: MasterCredentials): Promise<void> {
   const bridge = bench.connect(credentials);
-  for (let i = 0; i < WARMING_MERGES; i++) {
-    const reply = await bridge.ask({ minionId: BENCH_MINION, pillarenv: 'auto', ttlMs: 10_000 });
-    if (!reply.ok) throw new Error(reply.error.message);
-  }
+  for (let i = 0; i < WARMING_MERGES; i++) await askForPillar(bridge);
 }
 
 function toRows(found: ReadonlyMap<string, readonly number[]>, { peers: others, missing }: Peers): Row[] {

@@ -1,6 +1,6 @@
 import type { Figure, Row } from '../figure.ts';
 import { drive, spreadOf } from '../measure.ts';
-import { BENCH_MINION, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
+import { askForPillar, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
 import { fillPillars, openFilled } from '../parts/fill.ts';
 
 /** The same merge in an estate that grows. */
@@ -12,10 +12,7 @@ export const size: Figure = {
     const bridge = bench.connect(await bench.addMaster('m1'));
     await fillBenchEstate(bench.api, 'm1');
     await using store = await openFilled(bench.place);
-    const ask = async () => {
-      const reply = await bridge.ask({ minionId: BENCH_MINION, pillarenv: 'auto', ttlMs: 10_000 });
-      if (!reply.ok) throw new Error(reply.error.message);
-    };
+    const ask = () => askForPillar(bridge);
     const rows: Row[] = [];
     let filled = 0;
     for (const pillars of [100, 1000, 10_000, 100_000, ...(large ? [1_000_000] : [])]) {

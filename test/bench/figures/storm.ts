@@ -5,7 +5,7 @@ import type { Value } from '@colonnade/value';
 import { against, type BenchOptions, type Figure, type Row } from '../figure.ts';
 import { type MergeFloor, startMergeFloor } from '../floor/merge-floor.ts';
 import { spreadOf } from '../measure.ts';
-import { fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
+import { askForPillar, fillBenchEstate, startBenchStack } from '../parts/bench-stack.ts';
 import { residentMiB } from '../parts/memory.ts';
 
 const MASTERS = 50;
@@ -14,7 +14,6 @@ const MINIONS = 10_000;
 const BATCH = 500;
 const REPLY_BYTES = 2500;
 const SETTLE_MS = 3000;
-const TTL_MS = 10_000;
 const REASON =
   'with all processes on two cores what counts is their time together, as in merge at 64; a second merger needs a core of its own';
 
@@ -127,9 +126,8 @@ async function askAll(masters: readonly Master[]): Promise<number> {
       const left = [...minions];
       return bridges.map(async (bridge) => {
         for (let id = left.pop(); id !== undefined; id = left.pop()) {
-          const reply = await bridge.ask({ minionId: id, pillarenv: 'auto', ttlMs: TTL_MS });
-          if (!reply.ok) throw new Error(`${id}: ${reply.error.message}`);
-          const { own } = reply.pillar as Record<string, Value>;
+          const { pillar } = await askForPillar(bridge, id);
+          const { own } = pillar as Record<string, Value>;
           if (own !== id) throw new Error(`${id} was given the pillar of ${String(own)}`);
         }
       });

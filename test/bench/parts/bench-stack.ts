@@ -74,6 +74,13 @@ export async function startBenchStack(
 }
 
 export const BENCH_MINION = 'web-1.example';
+
+/** One merge over the bridge. @throws when it is refused: a figure of refusals is none */
+export async function askForPillar(bridge: BridgeClient, minionId = BENCH_MINION) {
+  const reply = await bridge.ask({ minionId, pillarenv: 'auto', ttlMs: 10_000 });
+  if (!reply.ok) throw new Error(`${minionId}: ${reply.error.message}`);
+  return reply;
+}
 /** 20 pillars, four in each of five scopes; one of each four is a secret. */
 const PER_SCOPE = 4;
 const PLAIN_BYTES = 150;
