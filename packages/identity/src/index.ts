@@ -1,3 +1,4 @@
+export { isCompactToken } from './compact.ts';
 export { createKeySet, type Jwks, type KeySet, type KeySetOptions, type VerifyKey } from './key-set.ts';
 export { explainRefusal } from './refusal.ts';
 export { createTaskView, type TaskView, type TaskViewOptions } from './task-view.ts';

@@ -10,6 +10,7 @@ import {
   zWorkloadClaims,
 } from '@colonnade/contracts';
 import { type JWTPayload, jwtVerify } from 'jose';
+import { isCompactToken } from './compact.ts';
 import type { VerifyKey } from './key-set.ts';
 import { explainRefusal } from './refusal.ts';
 
@@ -35,7 +36,6 @@ export type VerifyKeys = {
 
 /** Tokens whose signature is not checked again, at most. */
 const REMEMBERED = 1000;
-const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/u;
 
 /**
  * A verifier for tokens of workloads (seed 003). Algorithm and key belong together: a key is good only for its own
@@ -53,8 +53,7 @@ export function createWorkloadVerifier(options: {
   const verified = new Map<string, Verified>();
   return async (token) => {
     if (token.length > LIMITS.workloadTokenChars) throw refuse('is too long');
-    // The library decodes what has padding or blanks in it as well; one token has one text.
-    if (!COMPACT.test(token)) throw refuse('is no token of a workload');
+    if (!isCompactToken(token)) throw refuse('is no token of a workload');
     const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
     if (known !== undefined && (await isStillGood(keys, known, nowMs()))) return known.identity;

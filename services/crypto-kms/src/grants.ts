@@ -7,7 +7,7 @@ import {
   type READER_RIGHTS,
   zGrantClaims,
 } from '@colonnade/contracts';
-import { explainRefusal } from '@colonnade/identity';
+import { explainRefusal, isCompactToken } from '@colonnade/identity';
 import { jwtVerify } from 'jose';
 import type { z } from 'zod';
 import type { Reader, Readers } from './readers.ts';
@@ -93,6 +93,7 @@ function checkReveals(reader: Reader, reveals: readonly RevealPlace[]): void {
 }
 
 async function verifySignature(readers: Readers, grant: string, nowS: number) {
+  if (!isCompactToken(grant)) throw refuse('is not a grant');
   let reader: Reader | undefined;
   const keyOf = async ({ kid }: { kid?: string }): Promise<KeyObject> => {
     reader = kid === undefined ? undefined : await readers.find(kid);

@@ -7,7 +7,7 @@ import {
   masterSubject,
   masterTokenRules,
 } from '@colonnade/contracts';
-import { explainRefusal } from '@colonnade/identity';
+import { explainRefusal, isCompactToken } from '@colonnade/identity';
 import { jwtVerify, SignJWT } from 'jose';
 import type { IdentityKeys } from './identity-keys.ts';
 import type { Revocations } from './revocations.ts';
@@ -70,6 +70,7 @@ async function issue(keys: IdentityKeys, master: string, lifetimeS: number, nowS
 }
 
 async function verifySignature(keys: IdentityKeys, token: string, nowS: number): Promise<Claims> {
+  if (!isCompactToken(token)) throw refuse('is not a token of this service');
   const keyOf = ({ kid }: { kid?: string }) => {
     const key = keys.publicKey(kid);
     if (key === undefined) throw refuse('is signed with an unknown key');
@@ -81,7 +82,9 @@ async function verifySignature(keys: IdentityKeys, token: string, nowS: number):
       currentDate: new Date(nowS * 1000),
     });
     const { sub, jti, exp } = payload;
-    if (sub === undefined || jti === undefined || exp === undefined) throw refuse('lacks a claim');
+    // What stands in a token may be anything, whatever the library's types say.
+    if (typeof sub !== 'string' || typeof jti !== 'string' || exp === undefined)
+      throw refuse('lacks a claim');
     return { sub, jti, exp };
   } catch (thrown) {
     throw explainRefusal(thrown, "the master's token", 'is not a token of this service');

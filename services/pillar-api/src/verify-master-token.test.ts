@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ColonnadeError, masterSubject, masterTokenRules } from '@colonnade/contracts';
 import { createKeySet } from '@colonnade/identity';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { assertMutantsRefused } from '../../../test/support/fuzz.ts';
 import { createTokenVerifier } from './verify-master-token.ts';
 
 const nowS = () => Math.floor(Date.now() / 1000);
@@ -43,4 +44,9 @@ test('a token of a master is good under the rules that KMS and merger go by, and
   for (const token of bad) {
     await assert.rejects(check(token), (e) => e instanceof ColonnadeError && e.code === 'unauthorized');
   }
+});
+
+test('mutants of good tokens are refused, whatever was changed and however it is spelt', async () => {
+  const { sign, check } = await setUp();
+  await assertMutantsRefused([await sign(), await sign({ sub: masterSubject('m2') })], check, 1000);
 });

@@ -1,5 +1,10 @@
 import { ColonnadeError, masterSubject, masterTokenRules, WORKLOAD_AUDIENCE } from '@colonnade/contracts';
-import { createWorkloadVerifier, type KeySet, looksLikeWorkloadToken } from '@colonnade/identity';
+import {
+  createWorkloadVerifier,
+  isCompactToken,
+  type KeySet,
+  looksLikeWorkloadToken,
+} from '@colonnade/identity';
 import { errors, jwtVerify } from 'jose';
 
 /** Of a master's credential: whose it is, and the id that stands among the master's tokens. */
@@ -18,6 +23,7 @@ export function createTokenVerifier(keys: KeySet): (token: string) => Promise<Ma
       if (workload.kind !== 'master' || sid === undefined) throw refuse();
       return { sub: masterSubject(workload.master), tokenId: sid };
     }
+    if (!isCompactToken(token)) throw refuse();
     try {
       const { payload } = await jwtVerify(
         token,

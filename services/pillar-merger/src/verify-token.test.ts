@@ -12,6 +12,7 @@ import {
 } from '@colonnade/contracts';
 import { createKeySet, type Jwks } from '@colonnade/identity';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { assertMutantsRefused } from '../../../test/support/fuzz.ts';
 import { createTokenVerifier } from './verify-token.ts';
 
 type Changes = {
@@ -176,4 +177,12 @@ test("a master's identity is good in place of its token, by the id of its enrolm
     await sign({ kind: 'minion', master: 'm1', minion: 'web-1' }, 'minion:m1:web-1', sid),
   ])
     assert.equal(await codeOf(verify(bad, 'm1')), 'unauthorized');
+});
+
+test('mutants of good tokens are refused, whatever was changed and however it is spelt', async () => {
+  const keys = await createKeys();
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys }));
+  const genuine = [await keys.sign(), await keys.sign({ sub: masterSubject('m2') })];
+  await verify(genuine[0] as string, 'm1');
+  await assertMutantsRefused(genuine, (token) => verify(token, 'm1'), 1000);
 });

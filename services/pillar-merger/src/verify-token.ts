@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { ColonnadeError, masterSubject, masterTokenRules, WORKLOAD_AUDIENCE } from '@colonnade/contracts';
-import { createWorkloadVerifier, type KeySet, looksLikeWorkloadToken } from '@colonnade/identity';
+import {
+  createWorkloadVerifier,
+  isCompactToken,
+  type KeySet,
+  looksLikeWorkloadToken,
+} from '@colonnade/identity';
 import { errors, jwtVerify } from 'jose';
 
 /** Checks a master's token. @throws ColonnadeError `unauthorized`, `kms_unavailable` */
@@ -55,6 +60,7 @@ async function verifyIdentity(
 }
 
 async function verify(token: string, keys: KeySet, nowMs: number): Promise<Verified> {
+  if (!isCompactToken(token)) throw new ColonnadeError('unauthorized', 'the token is not valid: not a token');
   try {
     const { payload } = await jwtVerify(token, async ({ kid }) => await keyFor(keys, kid), {
       ...masterTokenRules,

@@ -1,4 +1,5 @@
 import { ColonnadeError, LIMITS, zUserSub } from '@colonnade/contracts';
+import { isCompactToken } from '@colonnade/identity';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { createIssuerKeys, type IssuerKeys, isSafeUrl, unavailable } from './oidc-discovery.ts';
 import { type GroupRole, groupsOf, type Held, rolesOfGroups } from './oidc-roles.ts';
@@ -45,6 +46,7 @@ export function createOidc(options: OidcOptions, keys: IssuerKeys = createIssuer
   return {
     maxAgeS: options.maxAgeS,
     async verify(token, nowMs) {
+      if (!isCompactToken(token)) throw refuse('not well formed');
       const getKey = await keys.get();
       try {
         const { payload } = await jwtVerify(token, getKey, {
