@@ -18,6 +18,7 @@ import {
 import { type ApiClient, createApiClient, type MasterCredentials } from '@colonnade/embedded';
 import { openSqliteReader } from '@colonnade/estate-store';
 import { fromPlain, toPlain, type Value } from '@colonnade/value';
+import { Redis } from 'ioredis';
 import { stackForTests, type TestStack, writeEstate } from '../support/stack.ts';
 
 const root = { tgt_type: 'root' };
@@ -202,6 +203,38 @@ describe('who has stolen', () => {
       ['/masters/m1/enrolments', {}],
     ] as const)
       assert.equal((await editor.send('POST', url, fromPlain(body))).status, 403, url);
+  });
+
+  test('the bridge’s Redis finds no credential in it for the store, the bus or the KMS', async () => {
+    const bridge = stack.bridge(m1);
+    assert.ok((await bridge.ask({ minionId: 'web', pillarenv: 'auto', ttlMs: 5000 })).ok);
+    const { redis, secrets, storePath } = stack.stack;
+    const { host, port, adminUser: username } = redis;
+    const admin = new Redis({
+      host,
+      port,
+      username,
+      password: secrets.redisAdminPassword,
+      disableClientInfo: true,
+    });
+    const parts: unknown[] = [
+      await admin.call('ACL', 'LIST'),
+      await admin.call('CONFIG', 'GET', '*'),
+      await admin.call('FUNCTION', 'LIST', 'WITHCODE'),
+      await admin.info(),
+    ];
+    const keys = await admin.keys('*');
+    for (const key of keys) parts.push(key, (await admin.dumpBuffer(key))?.toString('latin1'));
+    await admin.quit();
+    const held = JSON.stringify(parts);
+    assert.ok(keys.length > 1 && held.includes('pillar-merger'), 'something is held');
+    const files = [...Object.values(secrets.busNkeyFiles), secrets.kekFile, secrets.rootKeyFile];
+    for (const secret of [
+      ...(await Promise.all(files.map((file) => readFile(file, 'utf8')))),
+      secrets.adminToken,
+    ])
+      assert.ok(!held.includes(secret.trim()));
+    assert.ok(!held.includes(storePath) && !held.includes(stack.stack.nats.url));
   });
 
   test('an admin’s token does what the API can, and is shown no key', async () => {

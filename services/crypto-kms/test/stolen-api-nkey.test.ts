@@ -172,6 +172,23 @@ describe('a stolen nkey of pillar-api', () => {
       assert.equal(await revealWith(token, 'sam', await seal(collectionTarget(id, 'ann'))), 'of s');
   });
 
+  test('with a user’s token, as pillar-api has while it is used, reveals all in its scopes until that token goes', async () => {
+    const token = await tokenOf('rita', ['reveal']);
+    const secrets = [
+      await seal(rootTarget),
+      await seal(taskTarget('t1')),
+      await seal(collectionTarget('c1', 'ann')),
+    ];
+    for (const sealed of secrets) assert.equal(await revealWith(token, 'rita', sealed), 'of s');
+    const id = token.split('_')[1] ?? '';
+    const grant = await grantOf(kms.admin.token, BOOTSTRAP_SUB, 'reader.delete', id);
+    await thief.request(kmsDeleteReader, { grant, token_id: id }, call());
+    for (const sealed of secrets) await rejects(revealWith(token, 'rita', sealed), 'unauthorized');
+    // With an admin's it has a reader of its own, which is there when that admin has gone.
+    const own = await tokenOf('mallory', ['reveal']);
+    for (const sealed of secrets) assert.equal(await revealWith(own, 'mallory', sealed), 'of s');
+  });
+
   test('with an editor’s token makes no identity of a task, and with one that may not reveal tasks neither', async () => {
     await rejects(issueWith(await tokenOf('eve', ['task']), 'eve', 't1'), 'forbidden');
     const scoped = await tokenOf('sue', ['reveal', 'task'], [{ tgt_types: ['root'] }]);
