@@ -81,6 +81,8 @@ export const LIMITS = {
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,
+  /** Inventories of one caller that were refused and are an event, in a minute and each process. */
+  failedInventoriesPerMinute: 60,
   /** Levels of the rule of a collection; conditions in it, and values of one. */
   ruleDepth: 4,
   ruleConditions: 64,

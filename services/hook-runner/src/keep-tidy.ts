@@ -2,7 +2,7 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { HookRunnerConfig } from './config.ts';
 import type { Events } from './events.ts';
-import { inventoryFolder } from './runner.ts';
+import { inventoryFolder } from './failed-inventories.ts';
 import type { RunStore } from './store/run-store.ts';
 
 const EVERY_MS = 3_600_000;

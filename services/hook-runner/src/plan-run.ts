@@ -38,7 +38,7 @@ const zMinionData = z.object({
 });
 type MinionData = z.infer<typeof zMinionData>;
 
-const zFailedInventory = z.object({ inventory: z.string() });
+const zFailedInventory = z.object({ inventory: z.string(), reason: zText });
 
 /**
  * Which hooks an event of the stream is for, with their parameters; undefined: none.
@@ -49,8 +49,9 @@ export function planRun(event: CloudEvent): PlannedRun | undefined {
   const id = `event:${eventMsgId(event)}`;
   const { subject, data } = event;
   if (type === 'minion.inventory-failed') {
-    const { inventory } = zFailedInventory.parse(data);
-    return { id, event: 'node-inventory-received-failed', subject, parameters: {}, inventory };
+    const { inventory, reason } = zFailedInventory.parse(data);
+    const parameters = { COLONNADE_ERROR_MESSAGE: reason };
+    return { id, event: 'node-inventory-received-failed', subject, parameters, inventory };
   }
   const ofMinion = type === '' ? undefined : minionHooks(type, data);
   if (ofMinion !== undefined) {

@@ -1,9 +1,9 @@
-import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Auditor } from '@colonnade/audit';
 import { ColonnadeError } from '@colonnade/contracts';
 import type { HookRunnerConfig } from './config.ts';
 import type { Events } from './events.ts';
+import { placeInventory } from './failed-inventories.ts';
 import type { PlannedRun } from './plan-run.ts';
 import { policyFolders } from './policy-folders.ts';
 import { recordRun } from './record-run.ts';
@@ -88,22 +88,4 @@ function folderParameters(config: HookRunnerConfig, { event, minion }: PlannedRu
     RUDDER_POLICIES_DIRECTORY_NEW: next,
     RUDDER_POLICIES_DIRECTORY_ARCHIVE: archive,
   };
-}
-
-export function inventoryFolder(config: HookRunnerConfig): string {
-  return path.join(config.stateDir, 'inventories', 'failed');
-}
-
-/** The same name at every try: what an earlier one has written is written over. */
-async function placeInventory(
-  config: HookRunnerConfig,
-  { id, inventory }: PlannedRun,
-): Promise<Record<string, string>> {
-  if (inventory === undefined) return {};
-  const file = path.join(inventoryFolder(config), `${id.replaceAll(':', '-')}.json`);
-  await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  await rm(file, { force: true });
-  await writeFile(file, inventory, { mode: 0o600 });
-  await chmod(file, 0o600);
-  return { RUDDER_INVENTORY_PATH: file };
 }

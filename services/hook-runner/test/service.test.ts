@@ -97,10 +97,11 @@ describe('a runner', () => {
     await prepared.hook(
       'node-inventory-received-failed',
       '10',
-      'echo "failed $(stat -c %a "$RUDDER_INVENTORY_PATH") $(cat "$RUDDER_INVENTORY_PATH")" >> $OUT',
+      'echo "failed $(stat -c %a "$RUDDER_INVENTORY_PATH") $(cat "$RUDDER_INVENTORY_PATH") $COLONNADE_ERROR_MESSAGE" >> $OUT',
     );
-    await prepared.publish('minion.inventory-failed', '/inventories', { inventory: '{"not": "one' });
-    await outHas('failed 600 {"not": "one');
+    const data = { inventory: '{"not": "one', reason: 'no JSON' };
+    await prepared.publish('minion.inventory-failed', '/inventories', data);
+    await outHas('failed 600 {"not": "one no JSON');
   });
 
   test("gives hooks of Colonnade's own events what happened, and no value", async () => {

@@ -15,6 +15,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
   const rewraps = metrics.counter('api_rewrap_values_total', 'Stored values rewrapped', ['outcome']);
   const rewrapLeft = metrics.gauge('api_rewrap_left', 'Values under older keys, when last counted', []);
   const ofServices = metrics.counter('api_service_events_total', 'Events of services', ['outcome']);
+  const inventories = metrics.counter('api_inventories_failed_total', 'Inventories refused', ['outcome']);
   const relay = createRelayEvents(logger, metrics);
   return {
     ...relay,
@@ -47,6 +48,9 @@ export function createEvents(logger: Logger, metrics: Metrics) {
     },
     serviceEvent(outcome: 'stored' | 'duplicate' | DeadLetterReason): void {
       ofServices.inc({ outcome });
+    },
+    inventoryFailed(outcome: 'told' | 'suppressed'): void {
+      inventories.inc({ outcome });
     },
     changesFailed(error: unknown): void {
       logger.warn({ err: error }, 'the store did not say what changed');

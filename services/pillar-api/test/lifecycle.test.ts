@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { decode, EVENTS_STREAM, zCloudEvent } from '@colonnade/contracts';
+import { decode, EVENTS_STREAM, LIMITS, zCloudEvent } from '@colonnade/contracts';
 import { type ServiceProcess, startService } from '@colonnade/embedded';
 import { toPlain } from '@colonnade/value';
 import { waitFor } from '../../../test/support/wait-for.ts';
@@ -155,6 +155,93 @@ describe('the life of a minion', () => {
       });
     });
   }
+
+  /** As bytes, past the client's own JSON. */
+  const post = (body: BodyInit, headers: Record<string, string> = {}, token = world.adminToken) =>
+    fetch(`${world.api.url}/inventories`, {
+      method: 'POST',
+      body,
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', ...headers },
+    });
+  const failures = () => eventsOf('/inventories');
+  /** The data of the event that a request leaves. */
+  const failureAfter = async (request: () => Promise<Response>, status: number) => {
+    const before = (await failures()).length;
+    const answer = await request();
+    assert.equal(answer.status, status);
+    const found = await waitFor('the event', async () => {
+      const all = await failures();
+      return all.length > before ? all : undefined;
+    });
+    assert.equal(found.length, before + 1);
+    const { detail } = (await answer.json()) as { detail: string };
+    return { ...found.at(-1)?.data, detail } as { reason: string; inventory: string; detail: string };
+  };
+
+  const early: readonly (readonly [string, BodyInit, Record<string, string>, number, string])[] = [
+    ['text that is no JSON', '{"master": "east",', {}, 400, '{"master": "east",'],
+    ['bytes that are no UTF-8', new Uint8Array([0x22, 0xff, 0x22]), {}, 400, '"\ufffd"'],
+    ['a key twice', '{"a": 1, "a": 2}', {}, 400, '{"a": 1, "a": 2}'],
+    ['a number that cannot be kept', '{"a": 1e999}', {}, 422, '{"a": 1e999}'],
+    ['nothing', '', {}, 400, ''],
+    ['another media type', '<xml/>', { 'content-type': 'application/xml' }, 415, ''],
+    ['no media type', new Uint8Array([0x7b, 0x7d]), { 'content-type': '' }, 415, ''],
+    ['a body of an import', 'a: 1', { 'content-type': 'application/yaml' }, 415, ''],
+    ['another charset', '{}', { 'content-type': 'application/json; charset=latin1' }, 415, '{}'],
+    ['a content coding', '{}', { 'content-encoding': 'gzip' }, 415, '{}'],
+    ['too much', `"${'x'.repeat(LIMITS.httpBodyBytes)}"`, {}, 413, ''],
+  ];
+  for (const [what, body, headers, status, kept] of early) {
+    test(`an inventory that is ${what} is refused before its handler, and is an event all the same`, async () => {
+      const { inventory, reason, detail } = await failureAfter(() => post(body, headers), status);
+      assert.equal(inventory, kept);
+      assert.equal(reason, detail);
+    });
+  }
+
+  test('a query that is none fails an inventory; a name in it that no environment can carry does not reach the reason', async () => {
+    const url = `${world.api.url}/inventories?x=1`;
+    const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': 'application/json' };
+    const whole = '{"master":"east","minion_id":"q"}';
+    await failureAfter(() => fetch(url, { method: 'POST', body: whole, headers }), 422);
+    const body = JSON.stringify({ master: 'east', minion_id: 'q', ['a\0'.repeat(2000)]: 1 });
+    const { reason, inventory } = await failureAfter(() => post(body), 422);
+    assert.doesNotMatch(reason, /\p{Cc}/u);
+    assert.ok(reason.length <= 1024);
+    assert.deepEqual(JSON.parse(inventory), JSON.parse(body));
+  });
+
+  test('what nobody, or nobody with the right for the whole estate, has sent is no event', async () => {
+    const before = (await failures()).length;
+    assert.equal((await post('{', {}, 'col_0000000000000000_nobody')).status, 401);
+    const { token: reader } = await world.tokenOf(['reader']);
+    assert.equal((await post('{', {}, reader)).status, 403);
+    const part = { sub: 'part', scoped_roles: [{ role: 'editor', tgt_types: ['minion'] }] };
+    const { token } = plain(await sendPlain(world.admin, 'POST', '/tokens', part)) as { token: string };
+    assert.equal((await post('{', {}, token)).status, 400);
+    const { inventory } = await failureAfter(() => post('the last'), 400);
+    assert.equal(inventory, 'the last');
+    assert.equal((await failures()).length, before + 1);
+  });
+
+  test('beyond so many in a minute a caller gets the same answer, and nobody is told', async () => {
+    const { token } = await world.tokenOf(['editor'], 'noisy');
+    const most = LIMITS.failedInventoriesPerMinute;
+    const before = (await failures()).length;
+    for (let i = 0; i < most + 20; i += 1) assert.equal((await post(`{ ${i}`, {}, token)).status, 400);
+    assert.equal((await post('of another caller')).status, 400);
+    const found = await waitFor('the last event', async () => {
+      const all = await failures();
+      return all.at(-1)?.data.inventory === 'of another caller' ? all : undefined;
+    });
+    // A token that comes back while they are sent is one event more.
+    const count = found.length - before - 1;
+    assert.ok(count >= most && count < most + 20, String(count));
+    const text = await (
+      await fetch(`${world.api.url}/metrics`, { headers: { authorization: `Bearer ${world.adminToken}` } })
+    ).text();
+    assert.match(text, /colonnade_api_inventories_failed_total\{outcome="suppressed"\} [1-9]/u);
+  });
 
   test('an inventory for an unknown master is refused; so is one of somebody without rights for it', async () => {
     const count = async () => (await typesOf('/inventories')).length;

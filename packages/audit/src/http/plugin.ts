@@ -62,6 +62,11 @@ export type AuditPluginOptions = {
 /** Put between authentication and authorisation. Disposing stores what waits. */
 export type AuditPlugin = AsyncDisposable & {
   register(app: FastifyInstance): void;
+  /**
+   * Begins the record of a request that was refused before its handler, for who does something about it first.
+   * @throws ColonnadeError when it has a floor and cannot be put on record
+   */
+  begin(request: FastifyRequest, reply: FastifyReply): Promise<void>;
   /** Wraps an error handler: when it throws itself, the request ends as a Panic. */
   errorHandler<H extends ErrorHandler>(handler: H): H;
 };
@@ -85,19 +90,22 @@ export function auditPlugin(options: AuditPluginOptions): AuditPlugin {
     const hold = floor || (denied && mode === 'blocking-strict');
     return createRequestRecord({ span, backlog, watch: options.watch, mode, hold });
   };
+  const beginOnce = async (request: FastifyRequest, reply: FastifyReply) => {
+    const state = stateOf(request);
+    if (state.record !== undefined) return;
+    const described = await locate(options, request);
+    state.record = begin(request, described, false);
+    finishOnClose(state, state.record, reply);
+    await state.record.received();
+  };
   return {
+    begin: beginOnce,
     register(app) {
       app.decorateRequest('audit', undefined);
       app.addHook('onRequest', async (request) => {
         stateOf(request);
       });
-      app.addHook('preHandler', async (request, reply) => {
-        const state = stateOf(request);
-        const described = await locate(options, request);
-        state.record = begin(request, described, false);
-        finishOnClose(state, state.record, reply);
-        await state.record.received();
-      });
+      app.addHook('preHandler', beginOnce);
       app.addHook('onSend', async (request, reply, payload) => {
         const state = stateOf(request);
         reply.header('audit-id', state.auditID);

@@ -76,6 +76,7 @@ function knownParameters(
     COLONNADE_NODES_PATH: info.minions,
     RUDDER_NODE_IDS_PATH: info.nodeIds,
     RUDDER_ERROR_MESSAGE_PATH: info.failure,
+    COLONNADE_ERROR_MESSAGE: '',
   };
   if (id !== undefined && master !== undefined && isPlain(id) && isPlain(master)) {
     const { current, next, archive } = policyFolders(stateDir, master, id);

@@ -21,6 +21,7 @@ import { fromHttpError } from './foreign-errors.ts';
 import { limitArrival } from './limit-arrival.ts';
 import { writeProblem } from './problem.ts';
 import { limitRate, type Rates } from './rates.ts';
+import { type OnRefused, tellRefusal } from './refusal.ts';
 import type { Method, Route, Scope } from './route.ts';
 import { adoptStrays, createStrays, requireHost } from './strays.ts';
 import { acceptStreams } from './streamed-route.ts';
@@ -34,6 +35,8 @@ declare module 'fastify' {
     startedMs: number;
     /** The code of the problem it was answered with. */
     problemCode: ErrorCode | undefined;
+    /** The bytes of a body that could not be parsed. */
+    unparsed: Buffer | undefined;
   }
   interface FastifyContextConfig {
     /** Absent: nobody may (deny by default). */
@@ -43,6 +46,7 @@ declare module 'fastify' {
     /** Media types of a body that is read as it arrives. */
     accepts?: readonly string[] | undefined;
     rates?: Rates | undefined;
+    onRefused?: OnRefused | undefined;
   }
 }
 
@@ -86,9 +90,12 @@ export function createApp(options: AppOptions): FastifyInstance {
   const noRoute = (request: FastifyRequest, reply: FastifyReply) =>
     tellNoRoute(app, strays.reasonOf(request), request, reply);
   app.setErrorHandler(
-    options.audit.errorHandler((error, request, reply) =>
-      sendError(options, isForeignMethod(error, request) ? noRoute(request, reply) : error, request, reply),
-    ),
+    options.audit.errorHandler((error, request, reply) => {
+      const thrown = isForeignMethod(error, request) ? noRoute(request, reply) : error;
+      const telling = tellRefusal(options.audit, thrown, request, reply);
+      if (telling === undefined) return answerError(options, thrown, request, reply);
+      return telling.then((told) => answerError(options, told, request, reply));
+    }),
   );
   app.setNotFoundHandler((request, reply) => {
     throw noRoute(request, reply);
@@ -104,6 +111,7 @@ function addHooks(app: FastifyInstance, options: AppOptions): void {
   app.decorateRequest('denial', undefined);
   app.decorateRequest('startedMs', 0);
   app.decorateRequest('problemCode', undefined);
+  app.decorateRequest('unparsed', undefined);
   limitArrival(app, breakOff);
   app.addHook('onRequest', (request) => identify(options, request));
   // Before the record begins: what is over the rate leaves none, or it could fill the stream that records go to.
@@ -147,6 +155,7 @@ function acceptJsonOnly(app: FastifyInstance): void {
     { parseAs: 'buffer' },
     async (request: FastifyRequest, body: Buffer) => {
       const { 'content-type': type, 'content-encoding': encoding } = request.headers;
+      if (request.routeOptions.config.onRefused !== undefined) request.unparsed = body;
       if (!isJsonBody(type, encoding)) {
         throw new ColonnadeError(
           'unsupported_media_type',
@@ -185,11 +194,11 @@ function authorise(request: FastifyRequest): void {
 }
 
 function registerRoute(app: FastifyInstance, route: Route): void {
-  const { method, url, permission, scope, audit, accepts, rates } = route;
+  const { method, url, permission, scope, audit, accepts, rates, onRefused } = route;
   app.route({
     method,
     url,
-    config: { permission, scope, audit, accepts, rates },
+    config: { permission, scope, audit, accepts, rates, onRefused },
     handler: async (request, reply) => {
       if (request.principal === undefined) throw new ColonnadeError('unauthorized', 'no API token');
       const { audit, principal } = request;
@@ -241,16 +250,17 @@ function isForeignMethod(error: unknown, { is404 }: FastifyRequest): boolean {
   return is404 && fromHttpError(error).code === 'unsupported_media_type';
 }
 
-function sendError(
+/** @returns the body of the answer */
+function answerError(
   { denials, events }: AppOptions,
   thrown: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-): void {
+): string {
   const error = limitDenials(denials, events, fromHttpError(thrown), request, reply);
   request.problemCode = error.code;
   if (error.code === 'internal') events.faulted({ requestId: request.id, error: thrown });
-  void reply.send(writeProblem(reply, error, request.id));
+  return writeProblem(reply, error, request.id);
 }
 
 /** A body that does not arrive: the same answer as Node's own limit gives. */

@@ -8,6 +8,7 @@ import type { Permission } from '../auth/permissions.ts';
 import { decodeInput, type ParsedBody } from './body.ts';
 import { type Conditions, readConditions } from './etag.ts';
 import type { Rates } from './rates.ts';
+import type { OnRefused } from './refusal.ts';
 
 /** What a handler gets: everything already decoded and checked against the route's schemas. */
 export type Input<P, Q, B> = {
@@ -61,6 +62,7 @@ export type Route = Pick<
   audit: RouteAudit;
   /** Counted in these instead of those of all requests. */
   rates?: Rates;
+  onRefused?: OnRefused;
   /** Media types of a body that the route reads as it arrives; see `defineStreamedRoute`. */
   accepts?: readonly string[] | undefined;
   /** For the OpenAPI document. */

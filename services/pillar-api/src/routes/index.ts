@@ -61,7 +61,7 @@ export function allRoutes(parts: {
   kms: Kms;
   bus: Pick<Bus, 'request'> & PublishDeps['bus'];
   eventRates: Rates;
-  events: PublishDeps['events'];
+  events: PublishDeps['events'] & Parameters<typeof inventoryRoutes>[1];
   idempotency: Idempotency;
   retention: HistoryRetention;
   rewrap: Rewrap;
@@ -110,7 +110,7 @@ export function allRoutes(parts: {
     taskTokenRoute(estate, kms),
     ...minionRoutes(estate, lifecycle),
     minionMoveRoute(estate, kms),
-    ...inventoryRoutes(estate),
+    ...inventoryRoutes(estate, events),
     ...tokenRoutes(estate, kms),
     ...revocationRoutes(estate, oidc),
     ...keyRoutes({ kms, estate, rewrap }),

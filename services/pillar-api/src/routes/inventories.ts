@@ -1,8 +1,9 @@
 import {
   ColonnadeError,
+  clipText,
   decodeTree,
   encodeTree,
-  toColonnadeError,
+  LIMITS,
   zInventory,
   zInventoryFacts,
   zInventoryPage,
@@ -13,29 +14,34 @@ import {
   zValue,
 } from '@colonnade/contracts';
 import type { InventoryRecord } from '@colonnade/estate-store';
-import { canonicalText, type Value } from '@colonnade/value';
+import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
 import type { Principal } from '../auth/authenticate.ts';
 import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { inventoryEvent } from '../estate-events.ts';
+import type { Events } from '../events.ts';
 import { decodeInput } from '../http/body.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { fillPage } from '../http/page.ts';
+import { createRates } from '../http/rates.ts';
+import type { OnRefused } from '../http/refusal.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import { settleMinion } from '../membership/settle.ts';
 import { viewTime } from '../views.ts';
+
+type InventoryEvents = Pick<Events, 'inventoryFailed'>;
 
 /**
  * What minions tell of themselves (seed 002, inventories). A minion with an inventory and no registration is pending; to
  * register it is to accept it.
  */
-export function inventoryRoutes(estate: Estate): readonly Route[] {
-  return [receiveRoute(estate), listRoute(estate), getRoute(estate), dropRoute(estate)];
+export function inventoryRoutes(estate: Estate, events: InventoryEvents): readonly Route[] {
+  return [receiveRoute(estate, events), listRoute(estate), getRoute(estate), dropRoute(estate)];
 }
 
-function receiveRoute(estate: Estate): Route {
+function receiveRoute(estate: Estate, events: InventoryEvents): Route {
   const route = defineRoute({
     method: 'POST',
     url: '/inventories',
@@ -45,18 +51,11 @@ function receiveRoute(estate: Estate): Route {
     // Checked by the handler: one that cannot be used is an event of its own.
     body: zValue,
     response: zInventoryView,
-    async handle({ principal, body }) {
-      try {
-        return await receive(estate, principal, body);
-      } catch (thrown) {
-        await noteFailed(estate, principal, body, toColonnadeError(thrown));
-        throw thrown;
-      }
-    },
+    handle: ({ principal, body }) => receive(estate, principal, body),
   });
   // And what is none is not recorded: nobody knows what is in it.
   const audit = { ...route.audit, request: zInventory };
-  return { ...route, audit, docs: { ...route.docs, body: zInventory } };
+  return { ...route, audit, docs: { ...route.docs, body: zInventory }, onRefused: noteFailures(estate, events) };
 }
 
 async function receive(estate: Estate, principal: Principal, body: Value) {
@@ -78,29 +77,44 @@ async function receive(estate: Estate, principal: Principal, body: Value) {
   return { status: 201, body: view, etag: view.etag, location: placeOf(master, id) };
 }
 
-/** Hooks may want to see it. Who may write here only in part may not make others' hooks run for nothing. */
-async function noteFailed(
-  estate: Estate,
-  principal: Principal,
-  body: Value,
-  error: ColonnadeError,
-): Promise<void> {
-  if (error.retryable || !FAULTS_OF_INVENTORY.has(error.code)) return;
-  if (!principal.access.whole.has('minion:write')) return;
-  const data = { reason: error.message, inventory: canonicalText(body) };
-  await estate.write({
-    by: principal.sub,
-    mutations: [],
-    events: [{ type: 'minion.inventory-failed', subject: '/inventories', data }],
-  });
-}
-
 const FAULTS_OF_INVENTORY: ReadonlySet<string> = new Set([
   'bad_request',
+  'unsupported_media_type',
+  'too_large',
   'unprocessable',
   'unknown_master',
   'value_invalid',
 ]);
+const REASON_CHARACTERS = 1024;
+
+/**
+ * Hooks may want to see it, however it was refused. Who may write here only in part may not make others' hooks run for nothing,
+ * and nobody may fill the stream with what is none.
+ */
+function noteFailures(estate: Estate, events: InventoryEvents): OnRefused {
+  const perMinute = LIMITS.failedInventoriesPerMinute;
+  const rates = createRates({ perMinute, burst: perMinute });
+  return ({ principal, error, body }) => {
+    if (error.retryable || !FAULTS_OF_INVENTORY.has(error.code)) return undefined;
+    if (!principal.access.whole.has('minion:write')) return undefined;
+    const told = rates.take(principal.rateKey).allowed;
+    events.inventoryFailed(told ? 'told' : 'suppressed');
+    if (!told) return undefined;
+    const data = { reason: reasonOf(error), inventory: body };
+    return async () => {
+      await estate.write({
+        by: principal.sub,
+        mutations: [],
+        events: [{ type: 'minion.inventory-failed', subject: '/inventories', data }],
+      });
+    };
+  };
+}
+
+/** One line that any environment can carry: it may name a field that the inventory has. */
+function reasonOf({ message }: ColonnadeError): string {
+  return clipText(message.toWellFormed().replaceAll(/\p{Cc}+/gu, ' '), REASON_CHARACTERS);
+}
 
 function listRoute(estate: Estate): Route {
   return defineRoute({
