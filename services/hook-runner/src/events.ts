@@ -1,6 +1,7 @@
 import type { ColonnadeError } from '@colonnade/contracts';
 import type { Logger, Metrics } from '@colonnade/service-kit';
 import type { Pause } from './generation/patience.ts';
+import type { Stopwatch } from './generation/stopwatch.ts';
 import type { HookEventName } from './run/hook-events.ts';
 import type { HookResult, RunResult, RunWatch } from './run/run-hooks.ts';
 import type { GenerationRecord } from './store/generation-store.ts';
@@ -84,7 +85,7 @@ function generationEvents(logger: Logger, metrics: Metrics) {
   return {
     generationBegan: (generation: string, touched: number) =>
       general.info({ generation, touched }, 'Start policy generation'),
-    generationEnded(record: GenerationRecord, times: { steps: [string, number][]; totalMs: number }) {
+    generationEnded(record: GenerationRecord, times: ReturnType<Stopwatch['steps']>) {
       const { id: generation, status, updated, failed, endedAt, reason } = record;
       generations.inc({ status });
       minions.inc({ outcome: 'updated' }, updated.length);

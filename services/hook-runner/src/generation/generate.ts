@@ -15,7 +15,7 @@ import { createGenerationHooks, type GenerationHooks } from './generation-hooks.
 import { infoFiles, nodeIdsText, writeFailure, writeMinions, writeNodeIds } from './info-files.ts';
 import { createMinionStep } from './minion-step.ts';
 import { removeGone } from './remove-gone.ts';
-import { createStopwatch } from './stopwatch.ts';
+import { createStopwatch, STEPS, type Stopwatch } from './stopwatch.ts';
 
 export type GenerationDeps = {
   bus: Pick<Bus, 'request'>;
@@ -45,17 +45,16 @@ export async function generate(
   events.generationBegan(id, pending.touched.length);
   await step.runOwed();
   for (const event of ['policy-generation-pre-start', 'policy-generation-started'] as const) {
-    const reason = await watch.time('Run pre-gen scripts hooks', () => hooks.run(event, id));
+    const reason = await watch.time(STEPS.startHooks, () => hooks.run(event, id));
     if (reason !== undefined) {
       const outcome = { failed: [], reason };
       return await finish(id, outcome, undefined, [], { config, deps, hooks, watch });
     }
   }
-  const minions = await watch.time('Fetch all information', () => findTouched(deps.bus, pending.touched));
-  await watch.time('Write node configurations', async () => {
-    await compileMinions(deps.bus, minions, step.take, deps.stop.taking, pending.rewrite);
-    step.failed.push(...(await removeGone(pending.touched, minions, config, store)));
-  });
+  const minions = await watch.time(STEPS.findTouched, () => findTouched(deps.bus, pending.touched));
+  await compileMinions(timed(deps.bus, watch), minions, step.take, deps.stop.taking, pending.rewrite);
+  const gone = () => removeGone(pending.touched, minions, config, store);
+  step.failed.push(...(await watch.time(STEPS.remove, gone)));
   if (deps.stop.taking.aborted) throw new ColonnadeError('unavailable', 'the runner stops');
   const failed = step.failed.map(({ minion, reason }) => ({ minion: nameOf(minion), reason }));
   const again = step.failed
@@ -65,11 +64,16 @@ export async function generate(
   return await finish(id, { failed, reason }, pending.upTo, again, { config, deps, hooks, watch });
 }
 
+/** A bus on which mergers are asked: the time until they answer is that of their step. */
+function timed(bus: GenerationDeps['bus'], watch: Stopwatch): GenerationDeps['bus'] {
+  return { request: (...asked) => watch.time(STEPS.compile, () => bus.request(...asked)) };
+}
+
 type Ending = {
   config: HookRunnerConfig;
   deps: GenerationDeps;
   hooks: GenerationHooks;
-  watch: ReturnType<typeof createStopwatch>;
+  watch: Stopwatch;
 };
 
 /** Tells what came of it. `updated` holds also what an earlier one has put into force that was broken off. */
@@ -88,8 +92,8 @@ async function finish(
     updated: updated.map(nameOf),
     ...outcome,
   };
-  await writeUpdated(record, updated, config.stateDir);
-  await watch.time('Run post generation hooks', () => runEndHooks(record, updated, config.stateDir, hooks));
+  await watch.time(STEPS.tell, () => writeUpdated(record, updated, config.stateDir));
+  await watch.time(STEPS.endHooks, () => runEndHooks(record, updated, config.stateDir, hooks));
   deps.store.end(record, upTo, again);
   deps.events.generationEnded(record, watch.steps());
   return record;

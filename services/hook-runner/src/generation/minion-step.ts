@@ -14,6 +14,7 @@ import {
   runFinished,
 } from './put-policies.ts';
 import { removePoliciesOf } from './remove-gone.ts';
+import { STEPS } from './stopwatch.ts';
 
 /**
  * What a generation does for minions that were compiled together. Where one of the folders of their hooks has any, each
@@ -25,7 +26,7 @@ export function createMinionStep(
   deps: Omit<Putting, 'stateDir' | 'hooksTime'>,
 ) {
   const { stateDir } = config;
-  const { store, hooks } = deps;
+  const { store, hooks, watch } = deps;
   const failed: Failure[] = [];
   // Answers of several mergers are worked on at once.
   const limit = createLimit(config.concurrency);
@@ -46,19 +47,10 @@ export function createMinionStep(
       for (const { minion, generation } of store.owed()) await runFinished(generation, minion, putting);
     },
     async take(compiled: readonly Compiled[]): Promise<void> {
-      const known = store.digestsOf(compiled.map(({ minion }) => minion));
-      const changed: Next[] = [];
       for (const { minion, result } of compiled) {
-        if (result instanceof ColonnadeError) {
-          await fail(minion, result);
-          continue;
-        }
-        const { text, digest } = policyOf(result);
-        const before = known.get(nameOf(minion));
-        if (!rewrite && before === digest) continue;
-        const unknown = !rewrite && before === undefined;
-        changed.push({ minion, digest, text, secrets: result.secrets, unknown });
+        if (result instanceof ColonnadeError) await fail(minion, result);
       }
+      const changed = watch.timeSync(STEPS.compare, () => findChanged(compiled, rewrite, store));
       if (changed.length === 0) return;
       const has = await findNodeHooks(hooks);
       const put = async (some: readonly Next[]) => {
@@ -68,6 +60,23 @@ export function createMinionStep(
       else await forEachAtOnce(changed, config.concurrency, (next) => limit(() => put([next])));
     },
   };
+}
+
+/** Those whose policies are not the ones in force, or whose in force nobody knows. */
+function findChanged(
+  compiled: readonly Compiled[],
+  rewrite: boolean,
+  store: Pick<Putting['store'], 'digestsOf'>,
+): readonly Next[] {
+  const known = store.digestsOf(compiled.map(({ minion }) => minion));
+  return compiled.flatMap(({ minion, result }): Next[] => {
+    if (result instanceof ColonnadeError) return [];
+    const { text, digest } = policyOf(result);
+    const before = known.get(nameOf(minion));
+    if (!rewrite && before === digest) return [];
+    const unknown = !rewrite && before === undefined;
+    return [{ minion, digest, text, secrets: result.secrets, unknown }];
+  });
 }
 
 async function findNodeHooks({ any }: GenerationHooks): Promise<NodeHooks> {

@@ -6,7 +6,7 @@ import { forEachAtOnce } from './at-once.ts';
 import { folderFaultOf } from './folder-fault.ts';
 import { dropUnsealed, readDigest, swapFolders, writeNext } from './folders.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
-import type { createStopwatch } from './stopwatch.ts';
+import { STEPS, type Stopwatch } from './stopwatch.ts';
 
 export type Next = Swapped & {
   text: string;
@@ -21,7 +21,7 @@ export type Putting = {
   hooksTime: { leftMs: number };
   store: GenerationStore;
   hooks: GenerationHooks;
-  watch: ReturnType<typeof createStopwatch>;
+  watch: Stopwatch;
 };
 /** Whose policies are not in force, and whether to try again without a change. */
 export type Failure = { minion: MinionName; reason: string; retryable: boolean };
@@ -42,41 +42,52 @@ export async function putPolicies(
   has: NodeHooks,
   putting: Putting,
 ): Promise<readonly Failure[]> {
-  const { generation, store } = putting;
+  const { generation, store, watch } = putting;
   const refused: Failure[] = [];
-  const there: Next[] = [];
-  const approved: Next[] = [];
-  const swapped: Next[] = [];
-  const inForce: Next[] = [];
-  /** A folder that cannot be used is that of one minion, and of no other. */
-  const forEach = (some: readonly Next[], work: (next: Next) => Promise<void>) =>
-    forEachAtOnce(some, FILES_AT_ONCE, async (next) => {
-      const reason = await folderFaultOf(() => work(next));
+  /** A folder that cannot be used is that of one minion, and of no other. @returns for whom `work` says true */
+  const choose = async (some: readonly Next[], work: (next: Next) => Promise<boolean>) => {
+    const chosen: Next[] = [];
+    await forEachAtOnce(some, FILES_AT_ONCE, async (next) => {
+      const reason = await folderFaultOf(async () => void ((await work(next)) && chosen.push(next)));
       if (reason !== undefined) refused.push({ minion: next.minion, reason, retryable: true });
     });
-  await forEach(all, async (next) => {
-    const folders = foldersOf(putting, next.minion);
-    if (next.unknown && (await readDigest(folders.current)) === next.digest) {
-      there.push(next);
-      return;
-    }
-    await writeNext(folders, next.text);
-    const refusal = has.ready ? await refusalOf(next.minion, putting) : undefined;
-    if (refusal === undefined) approved.push(next);
-    else refused.push({ minion: next.minion, ...refusal });
+    return chosen;
+  };
+  const there = await watch.time(STEPS.compare, () => choose(all, (next) => isInForce(next, putting)));
+  const missing = all.filter((next) => !there.includes(next));
+  const written = await watch.time(STEPS.write, () =>
+    choose(missing, async (next) => {
+      await writeNext(foldersOf(putting, next.minion), next.text);
+      return true;
+    }),
+  );
+  const approved = !has.ready
+    ? written
+    : await choose(written, async (next) => {
+        const refusal = await refusalOf(next.minion, putting);
+        if (refusal !== undefined) refused.push({ minion: next.minion, ...refusal });
+        return refusal === undefined;
+      });
+  const inForce = await watch.time(STEPS.swap, async () => {
+    if (approved.length > 0) store.beginSwap(approved.map(({ minion }) => minion));
+    const swapped = await choose(approved, async (next) => {
+      await swapFolders(foldersOf(putting, next.minion));
+      return true;
+    });
+    const clean = await choose([...there, ...swapped], async (next) => {
+      await dropUnsealed(foldersOf(putting, next.minion), next.secrets);
+      return true;
+    });
+    if (clean.length > 0) store.noteSwapped(clean, has.finished ? generation : undefined);
+    return clean;
   });
-  if (approved.length > 0) store.beginSwap(approved.map(({ minion }) => minion));
-  await forEach(approved, async (next) => {
-    await swapFolders(foldersOf(putting, next.minion));
-    swapped.push(next);
-  });
-  await forEach([...there, ...swapped], async (next) => {
-    await dropUnsealed(foldersOf(putting, next.minion), next.secrets);
-    inForce.push(next);
-  });
-  if (inForce.length > 0) store.noteSwapped(inForce, has.finished ? generation : undefined);
   if (has.finished) for (const { minion } of inForce) await runFinished(generation, minion, putting);
   return refused;
+}
+
+/** Whether a generation that was cut short has put these policies into force already. */
+async function isInForce(next: Next, putting: Putting): Promise<boolean> {
+  return next.unknown && (await readDigest(foldersOf(putting, next.minion).current)) === next.digest;
 }
 
 /** Why its new policies may not be put into force. What a hook has refused is refused until something changes (as in seed 002). */
@@ -90,7 +101,7 @@ async function refusalOf(
   const beganMs = performance.now();
   const reason = isLate
     ? 'the time for hooks is used up'
-    : await watch.time('Run node ready hooks', () => hooks.ready(generation, minion, next));
+    : await watch.time(STEPS.readyHooks, () => hooks.ready(generation, minion, next));
   hooksTime.leftMs -= performance.now() - beganMs;
   if (reason === undefined) return undefined;
   await rm(next, { recursive: true, force: true });
@@ -105,7 +116,7 @@ export async function runFinished(
 ): Promise<void> {
   const { store, hooks, watch } = putting;
   const { current } = foldersOf(putting, minion);
-  await watch.time('Run node finished hooks', () => hooks.finished(generation, minion, current));
+  await watch.time(STEPS.finishedHooks, () => hooks.finished(generation, minion, current));
   store.noteFinished(minion);
 }
 
