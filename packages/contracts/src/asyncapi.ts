@@ -4,10 +4,10 @@ import { AUDIT_ALERT, AUDIT_ALERT_SUBJECT } from './audit-alerts.ts';
 import { AUDIT_ANCHOR_SUBJECTS, AUDIT_DEAD_SUBJECTS, zAuditAnchor } from './audit-sink.ts';
 import { zDeadLetter } from './dead-letters.ts';
 import { EVENT_TYPES, eventSubject, zCloudEvent } from './events.ts';
-import { KEY_EVENT_TYPES, keyEventSubject } from './key-events.ts';
+import { KEY_EVENT_TYPES } from './key-events.ts';
 import { ENDPOINTS } from './permissions.ts';
 import { EVENTS_DEAD_SUBJECTS, SERVICE_EVENTS_SUBJECTS } from './service-events.ts';
-import { TLS_EVENT_TYPES, tlsEventSubject } from './tls.ts';
+import { TLS_EVENT_TYPES } from './tls.ts';
 
 type Json = Record<string, unknown>;
 
@@ -29,9 +29,10 @@ export function buildAsyncApi(): Json {
     };
   }
   const events = [
-    ...EVENT_TYPES.map((type) => ({ type, subject: eventSubject(type) })),
-    ...TLS_EVENT_TYPES.map((type) => ({ type, subject: tlsEventSubject(type) })),
-    ...KEY_EVENT_TYPES.map((type) => ({ type, subject: keyEventSubject(type) })),
+    ...[...EVENT_TYPES, ...TLS_EVENT_TYPES, ...KEY_EVENT_TYPES].map((type) => ({
+      type,
+      subject: eventSubject(type),
+    })),
     { type: AUDIT_ALERT, subject: AUDIT_ALERT_SUBJECT },
   ];
   for (const { type, subject } of events) {

@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { zValue } from './codec.ts';
 import { subjectOf } from './endpoints.ts';
+import type { KeyEventType } from './key-events.ts';
+import type { TlsEventType } from './tls.ts';
 
 export const EVENTS_STREAM = 'EVENTS';
 export const EVENTS_SUBJECTS = subjectOf('events', '>');
@@ -40,8 +42,8 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** `colonnade.events.v1.pillar.created` */
-export function eventSubject(type: EventType): string {
+/** `colonnade.events.v1.pillar.created`; of what a service tells of itself, `colonnade.events.v1.tls.node_rotated` */
+export function eventSubject(type: EventType | KeyEventType | TlsEventType): string {
   return subjectOf('events', type);
 }
 

@@ -1,5 +1,3 @@
-import { subjectOf } from './endpoints.ts';
-
 /** What crypto-kms tells of its keyring on the stream EVENTS. The subject ends in the same words. */
 export const KEY_EVENT_TYPES = [
   /** A next version was made, by hand or by age; it seals later. */
@@ -19,8 +17,3 @@ export type KeyEventType = (typeof KEY_EVENT_TYPES)[number];
 
 /** CloudEvents `source` of them. */
 export const KEYS_SOURCE = 'urn:colonnade:keys';
-
-/** `colonnade.events.v1.key.rotated` */
-export function keyEventSubject(type: KeyEventType): string {
-  return subjectOf('events', type);
-}

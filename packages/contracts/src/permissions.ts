@@ -9,7 +9,7 @@ import {
 import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateListTouched, estateRegisterMinion } from './estate.ts';
-import { EVENTS_STREAM, EVENTS_SUBJECTS } from './events.ts';
+import { EVENTS_STREAM, EVENTS_SUBJECTS, eventSubject } from './events.ts';
 import {
   hooksGeneration,
   hooksGenerations,
@@ -19,7 +19,7 @@ import {
   hooksTry,
 } from './hook-views.ts';
 import { hooksGenerate, hooksRun } from './hooks.ts';
-import { KEY_EVENT_TYPES, keyEventSubject } from './key-events.ts';
+import { KEY_EVENT_TYPES } from './key-events.ts';
 import * as kms from './kms.ts';
 import * as keys from './kms-keys.ts';
 import { mergerCompile, mergerExplain, mergerRefresh } from './merger.ts';
@@ -129,7 +129,7 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   'pillar-merger': [auditSubject('pillar-merger')],
   'crypto-kms': [
     ...[auditSubject('crypto-kms'), readEntries(TASK_STATES_STREAM)],
-    ...KEY_EVENT_TYPES.map(keyEventSubject),
+    ...KEY_EVENT_TYPES.map(eventSubject),
   ],
   'audit-sink': [
     auditSubject('audit-sink'),

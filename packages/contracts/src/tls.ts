@@ -20,11 +20,6 @@ export const TLS_EVENTS_SUBJECTS = subjectOf('events', 'tls.>');
 /** CloudEvents `source`: they have no place in the order of the estate's changes. */
 export const TLS_SOURCE = 'urn:colonnade:tls';
 
-/** `colonnade.events.v1.tls.node_rotated` */
-export function tlsEventSubject(type: TlsEventType): string {
-  return subjectOf('events', type);
-}
-
 /**
  * An event about one IngressTLS.
  * @param about name and UID of the IngressTLS

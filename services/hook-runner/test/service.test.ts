@@ -5,10 +5,10 @@ import { after, before, describe, test } from 'node:test';
 import {
   buildOwnEvent,
   encode,
+  eventSubject,
   type HookRun,
   hooksRun,
   KEYS_SOURCE,
-  keyEventSubject,
   startCall,
   zCloudEvent,
 } from '@colonnade/contracts';
@@ -203,7 +203,7 @@ describe('a runner', () => {
       const event = buildOwnEvent({ ...about, type, data: { master: 'east', id: 'web-1' } });
       const payload = encode(zCloudEvent, event);
       await kms.publishDurable(
-        { subject: keyEventSubject('key.rotated'), msgId: id, payload },
+        { subject: eventSubject('key.rotated'), msgId: id, payload },
         startCall(5000),
       );
     };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
-import { auditSubject, tlsEventSubject } from '@colonnade/contracts';
+import { auditSubject, eventSubject } from '@colonnade/contracts';
 import { createSecret } from '@colonnade/service-kit';
 import { startRealBus } from '../../../test/support/real-bus.ts';
 import { skipWithout } from '../../../test/support/servers.ts';
@@ -85,7 +85,7 @@ test('NATS may be away at the start: what was kept is stored once it is there', 
   const payload = Buffer.from('{}');
   await spool.put([
     { subject: auditSubject('tls-rotator'), msgId: 'record', payload },
-    { subject: tlsEventSubject('tls.node_rotated'), msgId: 'event', payload },
+    { subject: eventSubject('tls.node_rotated'), msgId: 'event', payload },
   ]);
   await waitFor('a failure', () => watch.seen.failures > 0);
   assert.equal(watch.seen.pending, 2);

@@ -1,41 +1,42 @@
-/** Who has it does a piece of work when fewer than so many others are at theirs, in the order they came. */
-export function createLimit(atOnce: number): (work: () => Promise<void>) => Promise<void> {
-  let free = atOnce;
-  const waiting: (() => void)[] = [];
-  return async (work) => {
-    if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-    try {
-      await work();
-    } finally {
-      const next = waiting.shift();
-      if (next === undefined) free += 1;
-      else next();
-    }
-  };
-}
+/** Does a piece of work for each. */
+export type ForEach = <T>(items: readonly T[], work: (item: T) => Promise<void>) => Promise<void>;
 
 /**
- * Does a piece of work for each, at most so many at once. All that began has ended when this ends.
- * @throws what the first of them to fail threw; no further one is begun then
+ * Of all its calls together at most so many pieces of work are under way, in the order they came. All that a call began has ended
+ * when it ends.
+ * @throws what the first of its pieces to fail threw; no further one of that call is begun then
  */
-export async function forEachAtOnce<T>(
-  items: readonly T[],
-  atOnce: number,
-  work: (item: T) => Promise<void>,
-): Promise<void> {
-  const queue = items.values();
-  const faults: unknown[] = [];
-  const worker = async () => {
-    for (const item of queue) {
+export function createForEach(atOnce: number): ForEach {
+  let free = atOnce;
+  const waiting: (() => void)[] = [];
+  const inTurn = async (work: () => Promise<void>) => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    await work();
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+  return async (items, work) => {
+    const faults: unknown[] = [];
+    const attempt = async (item: (typeof items)[number]) => {
+      if (faults.length > 0) return;
       try {
         await work(item);
       } catch (thrown) {
         faults.push(thrown);
       }
-      if (faults.length > 0) return;
-    }
+    };
+    await Promise.all(items.map((item) => inTurn(() => attempt(item))));
+    if (faults.length > 0) throw faults[0];
   };
-  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker));
-  if (faults.length > 0) throw faults[0];
+}
+
+/** Does a piece of work for each, at most so many at once; see `createForEach`. */
+export function forEachAtOnce<T>(
+  items: readonly T[],
+  atOnce: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  return createForEach(atOnce)(items, work);
 }

@@ -1,7 +1,7 @@
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
 import { nameOf } from '../store/generation-store.ts';
-import { createLimit, forEachAtOnce } from './at-once.ts';
+import { createForEach } from './at-once.ts';
 import type { Compiled } from './compile.ts';
 import { policyOf } from './content.ts';
 import type { GenerationHooks } from './generation-hooks.ts';
@@ -29,7 +29,7 @@ export function createMinionStep(
   const { store, hooks, watch } = deps;
   const failed: Failure[] = [];
   // Answers of several mergers are worked on at once.
-  const limit = createLimit(config.concurrency);
+  const forEach = createForEach(config.concurrency);
   const putting = { ...deps, stateDir, hooksTime: { leftMs: config.generationHooksMs } };
   const fail = async (minion: TouchedMinion, error: ColonnadeError) => {
     if (!isGone(error)) {
@@ -57,7 +57,7 @@ export function createMinionStep(
         failed.push(...(await putPolicies(some, has, putting)));
       };
       if (!has.ready && !has.finished) await put(changed);
-      else await forEachAtOnce(changed, config.concurrency, (next) => limit(() => put([next])));
+      else await forEach(changed, (next) => put([next]));
     },
   };
 }

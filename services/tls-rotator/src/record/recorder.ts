@@ -3,8 +3,8 @@ import {
   buildTlsEvent,
   encode,
   eventMsgId,
+  eventSubject,
   type TlsEventType,
-  tlsEventSubject,
   toColonnadeError,
   zCloudEvent,
 } from '@colonnade/contracts';
@@ -110,7 +110,7 @@ function busEvent({ metadata }: IngressTls, { event, reason, message }: Note) {
   if (event === undefined) return undefined;
   const { name, uid } = metadata;
   const built = buildTlsEvent(event, { name, uid }, fromPlain({ reason, message }));
-  return { subject: tlsEventSubject(event), msgId: eventMsgId(built), payload: encode(zCloudEvent, built) };
+  return { subject: eventSubject(event), msgId: eventMsgId(built), payload: encode(zCloudEvent, built) };
 }
 
 /** Events of a cluster's own object stand in the namespace `default`. */
