@@ -131,6 +131,8 @@ export const zGenerationDetail = z.strictObject({
   updated: z.array(zMinionRef),
   /** Minions that keep their old ones, so many at most too. They are not told to refresh. */
   failed: z.array(zMinionRef.extend({ reason: z.string(), refresh: z.literal('withheld') })),
+  /** Names that neither list has, since there are too many: the counts are of all. */
+  names_left_out: int({ min: 0 }),
 });
 
 export const hooksGenerations = defineEndpoint({

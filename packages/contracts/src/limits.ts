@@ -76,8 +76,9 @@ export const LIMITS = {
   /** Minions in one entry of a master's refresh stream; entries kept in it, read or not. */
   refreshMinions: 500,
   refreshEntries: 1000,
-  /** Minions shown of one generation. */
+  /** Minions shown of one generation, of those it updated and of those that failed; and bytes of each list. */
   generationMinions: 5000,
+  generationListBytes: 1536 * 1024,
   /** A text of an inventory, bytes; addresses or roles in it. */
   inventoryTextBytes: 1024,
   inventoryItems: 64,

@@ -63,14 +63,26 @@ export function viewGenerationDetail(
 ): z.output<typeof hooksGeneration.response> {
   const record = store.find(id);
   if (record === undefined) throw new ColonnadeError('not_found', 'there was no generation of this name');
-  const failed = record.failed.slice(0, LIMITS.generationMinions);
+  const updated = fitting(record.updated.map(refOf));
+  const failed = fitting(
+    record.failed.map(({ minion, reason }) => {
+      return { ...refOf(minion), reason: clipText(reason, REASON_CHARACTERS), refresh: 'withheld' as const };
+    }),
+  );
+  const all = record.updated.length + record.failed.length;
   return {
     ...viewGeneration(record),
-    updated: record.updated.slice(0, LIMITS.generationMinions).map(refOf),
-    failed: failed.map(({ minion, reason }) => {
-      return { ...refOf(minion), reason: clipText(reason, REASON_CHARACTERS), refresh: 'withheld' };
-    }),
+    ...{ updated, failed, names_left_out: all - updated.length - failed.length },
   };
+}
+
+/** The first ones, as many as are shown and as fit half of an answer. */
+function fitting<T>(items: readonly T[]): T[] {
+  let left = LIMITS.generationListBytes;
+  return items.slice(0, LIMITS.generationMinions).filter((item) => {
+    left -= Buffer.byteLength(JSON.stringify(item)) + 1;
+    return left >= 0;
+  });
 }
 
 function viewGeneration({ id, endedAt, status, reason, updated, failed }: GenerationRecord) {

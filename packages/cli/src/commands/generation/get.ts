@@ -10,11 +10,17 @@ export const generationGet = defineCommand({
   examples: [['generation get 2026-01-31T12:00:00.000Z', 'one generation']],
   async run(session, { args }) {
     const { value } = await session.api().call('GET', `/generations/${encodeURIComponent(args.id)}`);
-    await show(session, value, fields);
+    await show(session, value, generationFields);
   },
 });
 
-function fields({ updated, failed, ...rest }: ValueObject): (readonly [string, string])[] {
+/** What is shown of it, row by row. */
+export function generationFields({
+  updated,
+  failed,
+  names_left_out,
+  ...rest
+}: ValueObject): (readonly [string, string])[] {
   const nameOf = (one: ValueObject) => `${textOf(one.master)}/${textOf(one.minion_id)}`;
   return [
     ...Object.entries(rest).map(([name, value]) => [name, textOf(value)] as const),
@@ -23,5 +29,10 @@ function fields({ updated, failed, ...rest }: ValueObject): (readonly [string, s
       const { reason, refresh } = asObject(one);
       return [nameOf(asObject(one)), `${textOf(reason)}; refresh ${textOf(refresh)}`] as const;
     }),
+    ...leftOut(Number(names_left_out)),
   ];
+}
+
+function leftOut(names: number): (readonly [string, string])[] {
+  return names > 0 ? [['not shown', `${names} more, which the counts have`]] : [];
 }
