@@ -11,6 +11,8 @@ import { waitFor } from '../support/wait-for.ts';
 
 const MASTER = 'east';
 const MINIONS = ['web-1', 'db-1'];
+/** One more, which a hook refuses where a generation is to fail. */
+const REFUSED = 'refused-1';
 const LONG = { limitMs: 60_000, everyMs: 50 };
 
 /** The steps of a generation at which something of ours runs: between any two of them lies what it does itself. */
@@ -20,6 +22,7 @@ const STEPS = [
   'policy-generation-node-ready',
   'policy-generation-node-finished',
   'policy-generation-finished',
+  'policy-generation-failed',
 ] as const;
 const VICTIMS = ['leader', 'mergers', 'nats'] as const;
 
@@ -55,7 +58,7 @@ describe('a generation cut at each step', () => {
     redis = new Redis({ host, port, username, password, protocol: 2, disableClientInfo: true });
     owned.defer(() => redis.disconnect());
     await world.addMaster(MASTER);
-    for (const minion of MINIONS) await estate.minion(MASTER, minion, []);
+    for (const minion of [...MINIONS, REFUSED]) await estate.minion(MASTER, minion, []);
     values.push('value 0');
     ({ pid } = await estate.pillar({ tgt_type: 'root' }, 'motd', 'value 0'));
     await inForce('value 0');
@@ -153,6 +156,11 @@ describe('a generation cut at each step', () => {
         const script = `#!/bin/sh\n# HOOK_KILL_TIMEOUT = 60 s\n: > ${reached}\nwhile [ ! -e ${go} ]; do sleep 0.02; done\n`;
         await mkdir(path.dirname(hook), { recursive: true });
         await writeFile(hook, script, { mode: 0o755 });
+        const refuse = path.join(world.stack.hooksDir, 'policy-generation-node-ready', '04-refuse');
+        if (step === 'policy-generation-failed') {
+          const text = `#!/bin/sh\n[ "$RUDDER_NODE_ID" != ${REFUSED} ]\n`;
+          await writeFile(refuse, text, { mode: 0o755 });
+        }
         const since = await lastEntry();
         const value = `value ${values.length}`;
         values.push(value);
@@ -179,7 +187,7 @@ describe('a generation cut at each step', () => {
           LONG,
         );
         for (const minion of MINIONS) await assert.rejects(stat(rules(minion, 'rules.new')), /ENOENT/u);
-        await Promise.all([hook, reached, go].map((file) => rm(file, { force: true })));
+        await Promise.all([hook, refuse, reached, go].map((file) => rm(file, { force: true })));
         assert.deepEqual(watching.faults, []);
       });
     }

@@ -56,9 +56,7 @@ describe('the steps of a generation', () => {
     await estate.pillar({ tgt_type: 'root' }, 'motd', 'hello');
     const second = await waitFor('the one of the pillar', async () => {
       const steps = await scrape();
-      const isMoved = ALL.every(
-        (step) => (steps.get(step)?.count ?? 0) > (first.get(step)?.count ?? 0),
-      );
+      const isMoved = ALL.every((step) => (steps.get(step)?.count ?? 0) > (first.get(step)?.count ?? 0));
       return isMoved ? steps : undefined;
     });
     for (const step of ALL) {
@@ -70,8 +68,13 @@ describe('the steps of a generation', () => {
     }
     const log = await readFile(path.join(world.stack.dir, 'logs', 'hook-runner.log'), 'utf8');
     const lines = log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
-    const told = lines.filter(({ namespace, msg }) => namespace === 'policy.generation.timing' && msg === 'Timing summary');
+    const told = lines.filter(
+      ({ namespace, msg }) => namespace === 'policy.generation.timing' && msg === 'Timing summary',
+    );
     const { generation } = told.at(-1);
-    assert.deepEqual(told.filter((line) => line.generation === generation).map(({ step }) => step), ALL);
+    assert.deepEqual(
+      told.filter((line) => line.generation === generation).map(({ step }) => step),
+      ALL,
+    );
   });
 });

@@ -177,6 +177,35 @@ describe('when pillars change', () => {
     );
   });
 
+  test('a minion that is deleted keeps its folder until its hooks have ended, also when everybody is generated meanwhile', async () => {
+    await estate.minion(MASTER, 'gone-2', []);
+    await has('gone-2', 'motd', 'hello');
+    const at = (name: string) => path.join(world.stack.dir, name);
+    const script = `: > ${at('asked')}; while [ ! -e ${at('go')} ]; do sleep 0.02; done
+      test -e "$RUDDER_POLICIES_DIRECTORY_CURRENT/pillar.json" && echo there > ${at('found')}; exit 0`;
+    const look = await hook('node-post-deletion', '10-look', script);
+    const before = new Date().toISOString();
+    const url = `/masters/${MASTER}/minions/gone-2`;
+    const etag = (await world.api.call('GET', url)).headers.get('etag') ?? '';
+    await world.api.call('DELETE', url, undefined, { 'if-match': etag });
+    await waitFor('the hook', () => stat(at('asked')));
+    await world.api.call('POST', '/generations', fromPlain({ all: true }));
+    await waitFor('a generation of everybody', async () => {
+      const { value } = await world.api.call('GET', '/generations?limit=1');
+      const { items } = toPlain(value as Value) as { items: { id: string; updated_count: number }[] };
+      return items.some(({ id, updated_count }) => id > before && updated_count > 0);
+    });
+    await writeFile(at('go'), '');
+    await waitFor('what it found', () => readFile(at('found'), 'utf8'));
+    await waitFor('the folder to be gone', async () =>
+      stat(path.join(state(), 'share', MASTER, 'gone-2')).then(
+        () => false,
+        () => true,
+      ),
+    );
+    await rm(look);
+  });
+
   test('a minion that is deleted has no policies any more', async () => {
     await estate.minion(MASTER, 'gone-1', []);
     await has('gone-1', 'motd', 'hello');

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ColonnadeError } from '@colonnade/contracts';
@@ -5,7 +6,10 @@ import { ColonnadeError } from '@colonnade/contracts';
 const RETRY_MS = 250;
 const SQLITE_BUSY = 5;
 
-export type FileLock = Disposable;
+export type FileLock = Disposable & {
+  /** False when the file is not at its path any more: somebody removed or replaced it, and others can lock the new one. */
+  isHeld(): boolean;
+};
 
 /**
  * Waits until this process is the only one that writes what the file stands for. The lock is the operating system's
@@ -28,11 +32,39 @@ export async function acquireFileLock(
   return undefined;
 }
 
+/**
+ * Which file is at a path: no other is it, as long as somebody has it open.
+ * @returns undefined: there is none, or nobody can say
+ */
+export function fileMark(file: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(file, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
+  }
+}
+
 function tryLock(file: string): FileLock | undefined {
+  const database = lock(file);
+  if (database === undefined) return undefined;
+  const mark = fileMark(file);
+  // What was replaced between opening and this is not what the others lock.
+  const other = mark === undefined ? undefined : lock(file);
+  if (mark === undefined || other !== undefined) {
+    other?.close();
+    database.close();
+    return undefined;
+  }
+  return { isHeld: () => fileMark(file) === mark, [Symbol.dispose]: () => database.close() };
+}
+
+/** @returns undefined: another has it */
+function lock(file: string): DatabaseSync | undefined {
   const database = openDatabase(file);
   try {
     database.exec('BEGIN EXCLUSIVE');
-    return { [Symbol.dispose]: () => database.close() };
+    return database;
   } catch (thrown) {
     database.close();
     if ((thrown as { errcode?: number }).errcode === SQLITE_BUSY) return undefined;

@@ -4,7 +4,7 @@ import type { Pause } from './generation/patience.ts';
 import type { Stopwatch } from './generation/stopwatch.ts';
 import type { HookEventName } from './run/hook-events.ts';
 import type { HookResult, RunResult, RunWatch } from './run/run-hooks.ts';
-import type { GenerationRecord } from './store/generation-store.ts';
+import type { Again, GenerationRecord } from './store/generation-store.ts';
 
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
 export type Events = ReturnType<typeof createEvents>;
@@ -102,6 +102,8 @@ function generationEvents(logger: Logger, metrics: Metrics) {
       if (status === 'finished') general.info(facts, 'Successful policy update');
       else general.error(facts, 'Policy update failed');
     },
+    policiesChecked: (checked: number, of: number, ms: number) =>
+      general.info({ checked, of, ms: Math.round(ms) }, 'policies on disk compared with what is noted'),
     policiesUnusable: (minion: string, error: unknown) =>
       general.error({ minion, err: error }, 'folder of policies cannot be repaired'),
     policiesDiffer: (minions: readonly string[]) =>
@@ -113,6 +115,11 @@ function generationEvents(logger: Logger, metrics: Metrics) {
       general.warn(
         { generation, failures, ms: Math.round(atMostMs) },
         'Policy generation is tried again after a pause',
+      ),
+    minionsWait: (generation: string, again: readonly Again[]) =>
+      general.info(
+        { generation, minions: again.length, ms: Math.round(Math.min(...again.map(({ inMs }) => inMs))) },
+        'minions are tried again after a pause',
       ),
     generationBroken(generation: string, error: unknown) {
       generations.inc({ status: 'broken' });
@@ -137,6 +144,13 @@ function serviceEvents(logger: Logger, metrics: Metrics) {
     standsBy(file: string) {
       leads.set(0);
       logger.info({ file }, 'another runner leads');
+    },
+    leadLost(file: string) {
+      leads.set(0);
+      logger.error(
+        { file },
+        'the lead is lost: another runner has it, or its files were removed or replaced',
+      );
     },
     leadFailed: (error: unknown) => logger.error({ err: error }, 'the lead cannot be taken; trying again'),
     orphanEnded: (pid: number) => logger.warn({ pid }, 'hook of an earlier runner ended'),

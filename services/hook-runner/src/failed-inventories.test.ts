@@ -8,7 +8,11 @@ test('inventories that failed are bounded: the oldest make room, and that of the
   await using dir = await tempDir('inventories');
   const config = { stateDir: dir.path };
   for (let i = 0; i < 30; i += 1) {
-    const { RUDDER_INVENTORY_PATH: file = '' } = await placeInventory(config, { id: `e:${i}`, inventory: `${i}` }, 8);
+    const { RUDDER_INVENTORY_PATH: file = '' } = await placeInventory(
+      config,
+      { id: `e:${i}`, inventory: `${i}` },
+      8,
+    );
     assert.equal(await readFile(file, 'utf8'), `${i}`);
     await utimes(file, i, i);
     assert.ok((await readdir(inventoryFolder(config))).length <= 8);

@@ -1,22 +1,24 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { acquireFileLock } from '@colonnade/service-kit';
+import { acquireFileLock, type FileLock, fileMark } from '@colonnade/service-kit';
 import type { Events } from './events.ts';
 import { endGroup } from './run/process-group.ts';
 import { processBirth } from './store/process-birth.ts';
 import { openRunStore, type RunStore } from './store/run-store.ts';
 
 const RETRY_MS = 1000;
+const LOOK_EVERY_MS = 250;
 
 /**
  * Waits until this process leads, then does the work; over and over, until the signal. The lead is a lock of the operating
- * system on the state folder; with it comes a number, under which alone the store can be written.
+ * system on the state folder; with it comes a number, under which alone the store can be written. Who finds that another leads, or
+ * that the lock or the store is not at its path any more, steps down: the work's own signal tells it.
  */
 export async function leadUntil(
   options: { stateDir: string; graceMs: number },
   events: Events,
-  work: (store: RunStore) => Promise<void>,
+  work: (store: RunStore, lost: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   const lockFile = path.join(options.stateDir, 'leader.lock');
@@ -25,15 +27,37 @@ export async function leadUntil(
       mkdirSync(options.stateDir, { recursive: true, mode: 0o700 });
       using lock = await acquireFileLock(lockFile, signal, () => events.standsBy(lockFile));
       if (lock === undefined) return;
-      using store = openRunStore(path.join(options.stateDir, 'hooks.sqlite'));
+      using lead = openLead(path.join(options.stateDir, 'hooks.sqlite'), lock);
       events.leads(lockFile);
-      await endOrphans(store, options.graceMs, events);
-      await work(store);
+      await endOrphans(lead.store, options.graceMs, events);
+      try {
+        await work(lead.store, lead.lost);
+      } finally {
+        if (lead.lost.aborted) events.leadLost(lockFile);
+      }
     } catch (error) {
       events.leadFailed(error);
       await sleep(RETRY_MS, undefined, { signal }).catch(() => {});
     }
   }
+}
+
+/** The store under the lead, and the signal that it is lost. */
+function openLead(file: string, lock: FileLock): Disposable & { store: RunStore; lost: AbortSignal } {
+  const lost = new AbortController();
+  let mark: string | undefined;
+  const isHeld = () => lock.isHeld() && fileMark(file) === mark && !lost.signal.aborted;
+  const store = openRunStore(file, { isHeld, onLost: () => lost.abort() });
+  mark = fileMark(file);
+  const timer = setInterval(() => !isHeld() && lost.abort(), LOOK_EVERY_MS).unref();
+  return {
+    store,
+    lost: lost.signal,
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      store[Symbol.dispose]();
+    },
+  };
 }
 
 /** Hooks of a runner that was killed may still run. Nobody knows how far they came, and nothing may run beside them. */

@@ -60,7 +60,8 @@ export async function createHookRunner(
   const taking = new AbortController();
   const hooks = new AbortController();
   const stop = { taking: taking.signal, hooks: hooks.signal };
-  const work = (store: RunStore) => runHooksOf(config, bus, { store, auditor, events, env }, stop);
+  const work = (store: RunStore, lost: AbortSignal) =>
+    runHooksOf(config, bus, { store, auditor, events, env }, stopWith(stop, lost));
   const leading = leadUntil(config, events, work, taking.signal);
   started.defer(async () => {
     taking.abort();
@@ -78,28 +79,30 @@ export async function createHookRunner(
   };
 }
 
-/** What the leader does, until it is told to stop. */
-async function runHooksOf(
-  config: HookRunnerConfig,
-  bus: Bus,
-  deps: RunnerDeps,
-  stop: { taking: AbortSignal; hooks: AbortSignal },
-): Promise<void> {
+type Stop = { taking: AbortSignal; hooks: AbortSignal };
+
+/** Who has lost the lead ends its hooks at once: the next leader may run others. */
+function stopWith({ taking, hooks }: Stop, lost: AbortSignal): Stop {
+  return { taking: AbortSignal.any([taking, lost]), hooks: AbortSignal.any([hooks, lost]) };
+}
+
+/** What the leader does, until it is told to stop or has lost the lead. */
+async function runHooksOf(config: HookRunnerConfig, bus: Bus, deps: RunnerDeps, stop: Stop): Promise<void> {
   const { events } = deps;
   const runner = createRunner(config, deps);
   const { generations } = deps.store;
   await using generating = startGenerations(config, {
     ...{ bus, store: generations, runner, events, stop },
   });
-  const note = (touched: Touched, rewrite = false) => {
-    generations.touch(touched, rewrite);
+  const note = (touched: Touched, how: { rewrite?: boolean; gone?: boolean } = {}) => {
+    generations.touch(touched, how);
     generating.wake();
   };
   using _tidy = keepTidy(config, deps.store, events);
   const routes = [
     route(hooksRun, createRunAnswerer(runner, stop.hooks, randomUUID)),
     route(hooksGenerate, async ({ all }) => {
-      note({ kind: 'all' }, all);
+      note({ kind: 'all' }, { rewrite: all });
       return {};
     }),
     ...viewRoutes(config, { ...deps, runner }, stop.hooks),
@@ -110,7 +113,10 @@ async function runHooksOf(
   try {
     const take = (from: EventSource) => takeEvents(bus, from, runner, config.concurrency, events, stop);
     await Promise.all([
-      take({ consumer: hooksConsumer, check: checkSubject, plan: planRun, note }),
+      take({
+        ...{ consumer: hooksConsumer, check: checkSubject, plan: planRun },
+        note: (touched, gone) => note(touched, { gone }),
+      }),
       take({ consumer: serviceHooksConsumer, plan: planExternalRun }),
     ]);
   } finally {

@@ -17,7 +17,7 @@ import { takeEvents } from './take-events.ts';
 /** One batch in hands whose hooks end when the test says so. */
 function takeBatch(
   sent: readonly [EventType, object][],
-  note: (touched: Touched) => void,
+  note: (touched: Touched, gone: boolean) => void,
   check?: (event: CloudEvent) => void,
 ) {
   const batch = sent.map(([type, data], i): Delivery => {
@@ -63,16 +63,33 @@ const all = { kind: 'all' };
 
 test('whom an event touches is noted before its hooks end; a deletion after them', async () => {
   const noted: Touched[] = [];
+  const told: Touched[] = [];
   const end = takeBatch(
     [
       ['minion.deleted', east('gone')],
       ['pillar.updated', { tgt_type: 'collection', tgt_id: 'web', pillarenv: 'collection:web;user:ann' }],
     ],
-    (touched) => noted.push(touched),
+    (touched, gone) => {
+      noted.push(touched);
+      if (gone) told.push(touched);
+    },
   );
   assert.deepEqual(noted.splice(0), [{ kind: 'collection', id: 'web' }]);
+  assert.deepEqual(told, []);
   assert.deepEqual(await end(), ['done', 'done']);
   assert.deepEqual(noted, [{ kind: 'minion', ...east('gone') }]);
+  assert.deepEqual(told, noted);
+});
+
+test('who has moved touches everybody, and is gone from where it was', async () => {
+  const noted: [Touched, boolean][] = [];
+  const data = { master: 'west', id: 'web-1', from_master: 'east' };
+  const end = takeBatch([['minion.moved', data]], (touched, gone) => noted.push([touched, gone]));
+  assert.deepEqual(await end(), ['done']);
+  assert.deepEqual(noted, [
+    [all, false],
+    [{ kind: 'minion', ...east('web-1') }, true],
+  ]);
 });
 
 test('an event that no hooks can be run for may concern everybody', async () => {

@@ -9,7 +9,7 @@ import {
   zCloudEvent,
 } from '@colonnade/contracts';
 import type { Events } from './events.ts';
-import { touchedBy } from './generation/touch.ts';
+import { goneBy, touchedBy } from './generation/touch.ts';
 import type { PlannedRun } from './plan-run.ts';
 import type { Runner } from './runner.ts';
 
@@ -20,8 +20,8 @@ export type EventSource = {
   plan: (event: CloudEvent) => PlannedRun | undefined;
   /** @throws ColonnadeError when whoever published it on this subject may not have told such an event */
   check?: (event: CloudEvent, subject: string) => void;
-  /** Whom an event touches is told here; absent: what stands there touches nobody. */
-  note?: (touched: Touched) => void;
+  /** Whom an event touches is told here, and of a minion that is gone; absent: what stands there touches nobody. */
+  note?: (touched: Touched, gone: boolean) => void;
 };
 
 type Task = { index: number; planned: PlannedRun };
@@ -126,7 +126,11 @@ async function handleBatch(
 function noteTouched(taken: Taken, { note }: EventSource): Verdict | undefined {
   if (note === undefined) return undefined;
   try {
-    for (const touched of touchedOf(taken)) note(touched);
+    const gone = goneOf(taken);
+    // Of a deletion that is all; who has moved touches everybody.
+    for (const touched of touchedOf(taken))
+      if (gone === undefined || touched.kind === 'all') note(touched, false);
+    if (gone !== undefined) note({ kind: 'minion', master: gone.master, id: gone.id }, true);
     return undefined;
   } catch (error) {
     return { kind: 'retry', error };
@@ -137,6 +141,10 @@ function noteTouched(taken: Taken, { note }: EventSource): Verdict | undefined {
 function touchedOf({ event, fault }: Taken): readonly Touched[] {
   if (event === undefined) return EVERYBODY;
   return fault === undefined ? touchedBy(event) : [];
+}
+
+function goneOf({ event, fault }: Taken): ReturnType<typeof goneBy> {
+  return event === undefined || fault !== undefined ? undefined : goneBy(event);
 }
 
 /** The hooks of a deletion are told of the minion's folder, which goes with the next generation: they come first. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { type ServiceProcess, startService } from '@colonnade/embedded';
@@ -145,6 +146,41 @@ describe('two runners on one folder', () => {
     assert.ok(!(await prepared.out()).includes('overlap'));
     await one[Symbol.asyncDispose]();
   });
+
+  /** What somebody does to the state folder of a leader that lives. */
+  const spoilt: readonly (readonly [string, (state: string) => Promise<void>])[] = [
+    ['whose lock was removed', (state) => rm(path.join(state, 'leader.lock'))],
+    [
+      'whose store was moved away',
+      (state) => rename(path.join(state, 'hooks.sqlite'), path.join(state, 'old')),
+    ],
+    ['whose whole folder was moved away', (state) => rename(state, `${state}.old`)],
+  ];
+  for (const [what, spoil] of spoilt) {
+    test(`a leader ${what} steps down, and one of the two goes on`, async () => {
+      await using prepared = await prepareRunner();
+      await prepared.hook('pillar-changed', '10', 'echo "$COLONNADE_EVENT_SUBJECT" >> $OUT');
+      await using one = await startProcess(prepared, 'one');
+      await using two = await startProcess(prepared, 'two');
+      const leads = async ({ url }: ServiceProcess) =>
+        /hook_runner_leads\{[^}]*\} 1/u.test(await (await fetch(`${url}/metrics`)).text());
+      const lost = async (name: string) =>
+        (await readFile(path.join(prepared.dir, `${name}.log`), 'utf8')).includes('the lead is lost');
+      await waitFor('a leader', async () => (await leads(one)) || (await leads(two)));
+      const name = (await leads(one)) ? 'one' : 'two';
+      await prepared.publish('pillar.updated', '/pillars/before', { pid: 'p' });
+      await waitFor('its hook', async () => (await prepared.out()).includes('/pillars/before'));
+      await spoil(path.join(prepared.dir, 'state'));
+      await waitFor('it to step down', () => lost(name));
+      await waitFor('one leader', async () => {
+        const all = await Promise.all([leads(one), leads(two)]);
+        return all.filter(Boolean).length === 1;
+      });
+      await prepared.publish('pillar.updated', '/pillars/after', { pid: 'p' });
+      await waitFor('a hook after it', async () => (await prepared.out()).includes('/pillars/after'));
+      assert.deepEqual(await prepared.out(), ['/pillars/before', '/pillars/after']);
+    });
+  }
 
   test('whoever has led before can write nothing any more', async () => {
     await using prepared = await prepareRunner();

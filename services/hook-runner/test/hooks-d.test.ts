@@ -28,6 +28,18 @@ test('the parameters of node-pre-deletion are those of Rudder', () => {
   ]);
 });
 
+/** Seed 002: 2 s and 20 s for what runs for each node of a generation, 30 s and 5 min for all others. */
+test('how long hooks may take that state nothing', () => {
+  const quick = HOOK_EVENT_NAMES.filter((name) => HOOK_EVENTS[name].timeouts.killMs !== 300_000);
+  assert.deepEqual(quick, ['policy-generation-node-ready', 'policy-generation-node-finished']);
+  for (const name of HOOK_EVENT_NAMES) {
+    const wanted = quick.includes(name)
+      ? { warnMs: 2000, killMs: 20_000 }
+      : { warnMs: 30_000, killMs: 300_000 };
+    assert.deepEqual(HOOK_EVENTS[name].timeouts, wanted, name);
+  }
+});
+
 for (const name of HOOK_EVENT_NAMES) {
   describe(name, () => {
     const { parameters, timeouts } = HOOK_EVENTS[name];

@@ -202,10 +202,7 @@ describe('a runner', () => {
       const about = { source: KEYS_SOURCE, subject: '/keys/pillars', incarnation: '1', id };
       const event = buildOwnEvent({ ...about, type, data: { master: 'east', id: 'web-1' } });
       const payload = encode(zCloudEvent, event);
-      await kms.publishDurable(
-        { subject: eventSubject('key.rotated'), msgId: id, payload },
-        startCall(5000),
-      );
+      await kms.publishDurable({ subject: eventSubject('key.rotated'), msgId: id, payload }, startCall(5000));
     };
     await tell('minion.deleted', 'forged');
     await tell('key.rotated', 'true');

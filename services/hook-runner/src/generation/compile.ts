@@ -10,7 +10,7 @@ import {
   type TouchedMinion,
 } from '@colonnade/contracts';
 import type { z } from 'zod';
-import { nameOf } from '../store/generation-store.ts';
+import { nameOf } from '../store/minion-name.ts';
 import { forEachAtOnce } from './at-once.ts';
 import type { CompiledPillar } from './content.ts';
 

@@ -1,19 +1,18 @@
 import type { Bus } from '@colonnade/bus';
-import { ColonnadeError, type Touched, type TouchedMinion } from '@colonnade/contracts';
+import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
 import type { Events } from '../events.ts';
 import { refreshFolder } from '../refresh-queue.ts';
 import type { Runner } from '../runner.ts';
-import {
-  type GenerationRecord,
-  type GenerationStore,
-  nameOf,
-  type Pending,
-} from '../store/generation-store.ts';
+import type { Again, GenerationRecord, GenerationStore } from '../store/generation-store.ts';
+import { type MinionName, nameOf } from '../store/minion-name.ts';
+import type { Pending } from '../store/touches.ts';
 import { compileMinions, findTouched } from './compile.ts';
 import { createGenerationHooks, type GenerationHooks } from './generation-hooks.ts';
 import { infoFiles, nodeIdsText, writeFailure, writeMinions, writeNodeIds } from './info-files.ts';
 import { createMinionStep } from './minion-step.ts';
+import { retryInMs } from './patience.ts';
+import type { Failure } from './put-policies.ts';
 import { removeGone } from './remove-gone.ts';
 import { createStopwatch, STEPS, type Stopwatch } from './stopwatch.ts';
 
@@ -48,21 +47,35 @@ export async function generate(
     const reason = await watch.time(STEPS.startHooks, () => hooks.run(event, id));
     if (reason !== undefined) {
       const outcome = { failed: [], reason };
-      return await finish(id, outcome, undefined, [], { config, deps, hooks, watch });
+      return await finish(id, outcome, undefined, { config, deps, hooks, watch });
     }
   }
   const minions = await watch.time(STEPS.findTouched, () => findTouched(deps.bus, pending.touched));
   await compileMinions(timed(deps.bus, watch), minions, step.take, deps.stop.taking, pending.rewrite);
-  const gone = () => removeGone(pending.touched, minions, config, store);
+  const gone = () => removeGone(pending, minions, config, store);
   step.failed.push(...(await watch.time(STEPS.remove, gone)));
   if (deps.stop.taking.aborted) throw new ColonnadeError('unavailable', 'the runner stops');
   const failed = step.failed.map(({ minion, reason }) => ({ minion: nameOf(minion), reason }));
-  const again = step.failed
-    .filter(({ retryable }) => retryable)
-    .map(({ minion: { master, id: minion } }): Touched => ({ kind: 'minion', master, id: minion }));
+  const again = triedAgain(step.failed, pending.tries);
+  if (again.length > 0) events.minionsWait(id, again);
   const reason = failed.length === 0 ? undefined : `${failed.length} minions keep their old policies`;
-  return await finish(id, { failed, reason }, pending.upTo, again, { config, deps, hooks, watch });
+  const work = { pending, lookedAt: [...minions, ...pending.gone], again };
+  return await finish(id, { failed, reason }, work, { config, deps, hooks, watch });
 }
+
+/** Each waits for itself, so that no change of another minion waits with it. */
+function triedAgain(failed: readonly Failure[], triesOf: Pending['tries']): Again[] {
+  const chance = Math.random();
+  return failed
+    .filter(({ retryable }) => retryable)
+    .map(({ minion, gone = false }) => {
+      const tries = (triesOf.get(nameOf(minion)) ?? 0) + 1;
+      return { minion, inMs: retryInMs(tries, chance), tries, gone };
+    });
+}
+
+/** What a generation was for, and what of it is left. */
+type Work = { pending: Pending; lookedAt: readonly MinionName[]; again: readonly Again[] };
 
 /** A bus on which mergers are asked: the time until they answer is that of their step. */
 function timed(bus: GenerationDeps['bus'], watch: Stopwatch): GenerationDeps['bus'] {
@@ -76,12 +89,11 @@ type Ending = {
   watch: Stopwatch;
 };
 
-/** Tells what came of it. `updated` holds also what an earlier one has put into force that was broken off. */
+/** Tells what came of it; without `work`, what it was for stays to be done. `updated` holds also what an earlier one has put into force that was broken off. */
 async function finish(
   id: string,
   outcome: Pick<GenerationRecord, 'failed' | 'reason'>,
-  upTo: number | undefined,
-  again: readonly Touched[],
+  work: Work | undefined,
   { config, deps, hooks, watch }: Ending,
 ): Promise<GenerationRecord> {
   const updated = deps.store.swapped();
@@ -94,7 +106,7 @@ async function finish(
   };
   await watch.time(STEPS.tell, () => writeUpdated(record, updated, config.stateDir));
   await watch.time(STEPS.endHooks, () => runEndHooks(record, updated, config.stateDir, hooks));
-  deps.store.end(record, upTo, again);
+  deps.store.end(record, work?.pending, work?.lookedAt ?? [], work?.again ?? []);
   deps.events.generationEnded(record, watch.steps());
   return record;
 }

@@ -1,7 +1,7 @@
 import type { TouchedMinion } from '@colonnade/contracts';
 import type { HookEventName } from '../run/hook-events.ts';
 import type { Runner } from '../runner.ts';
-import { nameOf } from '../store/generation-store.ts';
+import { nameOf } from '../store/minion-name.ts';
 
 /** Why hooks stop what they were run for; undefined when they do not. */
 type Refusal = string | undefined;

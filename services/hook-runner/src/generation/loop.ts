@@ -1,10 +1,10 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { ColonnadeError } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
-import { type GenerationRecord, nameOf, type Pending } from '../store/generation-store.ts';
+import type { Pending } from '../store/touches.ts';
 import { checkFolders } from './check-folders.ts';
 import { type GenerationDeps, generate } from './generate.ts';
-import { createPatience, type Pause, whyFailed } from './patience.ts';
+import { createPatience, type Pause, RETRY_MS } from './patience.ts';
 
 /** Disposing ends it, after the minion under way. */
 export type Generations = AsyncDisposable & {
@@ -14,7 +14,6 @@ export type Generations = AsyncDisposable & {
 
 /** Changes that no event tells of (a generation that was stopped by a hook) are looked at again after this. */
 const LOOK_EVERY_MS = 60_000;
-const RETRY_MS = 5000;
 
 /**
  * Generates whenever something is touched, one generation after the other, until the signal. Changes shortly after each
@@ -89,7 +88,10 @@ async function run(config: HookRunnerConfig, deps: GenerationDeps, bell: Bell, s
   }
 }
 
-/** Until something is to be done, or after a failure until it may be tried again: a while later, or with the next change. */
+/**
+ * Until something is to be done, a minion that failed among it; or after a generation that was stopped until it may be tried again: a while
+ * later, or with the next change.
+ */
 async function waitForWork(
   pause: Pause | undefined,
   deps: GenerationDeps,
@@ -98,34 +100,25 @@ async function waitForWork(
 ): Promise<void> {
   const beganMs = performance.now();
   if (pause === undefined && deps.store.pending() !== undefined) return;
-  await bell.wait(pause?.atMostMs ?? LOOK_EVERY_MS);
+  await bell.wait(pause?.atMostMs ?? Math.min(deps.store.dueInMs() ?? LOOK_EVERY_MS, LOOK_EVERY_MS));
   const leftMs = (pause?.atLeastMs ?? 0) - (performance.now() - beganMs);
   if (leftMs > 0) await sleep(leftMs, deps.stop.taking);
 }
 
-/** @returns why something is left to be done; undefined: nothing is, or only what came meanwhile */
+/** @returns why all of it is left to be done; undefined: nothing is, or only minions that failed, which wait for themselves */
 async function generateOnce(
   pending: Pending,
   id: string,
   config: HookRunnerConfig,
   deps: GenerationDeps,
 ): Promise<{ why: string; initialMs: number } | undefined> {
-  const { store, events } = deps;
   try {
-    const record = await generate(pending, id, config, deps);
-    const left = store.pending();
-    if (record.status === 'finished' || left === undefined || !isAgain(record, left)) return undefined;
-    return { why: whyFailed(record), initialMs: left.upTo === pending.upTo ? LOOK_EVERY_MS : RETRY_MS };
+    const { failed, reason } = await generate(pending, id, config, deps);
+    return reason === undefined || failed.length > 0 ? undefined : { why: reason, initialMs: LOOK_EVERY_MS };
   } catch (error) {
-    events.generationBroken(id, error);
+    deps.events.generationBroken(id, error);
     return { why: String(error), initialMs: RETRY_MS };
   }
-}
-
-/** What a hook has stopped stays to be done, and so do minions that no merger could compile; other failures last. */
-function isAgain({ failed }: GenerationRecord, { touched }: Pending): boolean {
-  const names = new Set(failed.map(({ minion }) => minion));
-  return names.size === 0 || touched.some((one) => one.kind === 'minion' && names.has(nameOf(one)));
 }
 
 /** Its date is its name, so no two may have the same. */

@@ -1,6 +1,6 @@
 import { ColonnadeError, type TouchedMinion } from '@colonnade/contracts';
 import type { HookRunnerConfig } from '../config.ts';
-import { nameOf } from '../store/generation-store.ts';
+import { nameOf } from '../store/minion-name.ts';
 import { createForEach } from './at-once.ts';
 import type { Compiled } from './compile.ts';
 import { policyOf } from './content.ts';
@@ -13,7 +13,6 @@ import {
   putPolicies,
   runFinished,
 } from './put-policies.ts';
-import { removePoliciesOf } from './remove-gone.ts';
 import { STEPS } from './stopwatch.ts';
 
 /**
@@ -31,14 +30,12 @@ export function createMinionStep(
   // Answers of several mergers are worked on at once.
   const forEach = createForEach(config.concurrency);
   const putting = { ...deps, stateDir, hooksTime: { leftMs: config.generationHooksMs } };
-  const fail = async (minion: TouchedMinion, error: ColonnadeError) => {
-    if (!isGone(error)) {
-      // A fault of a merger is not the minion's, and another merger may not have it.
-      const retryable = error.retryable || error.code === 'internal';
-      failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable });
-      return;
-    }
-    failed.push(...(await removePoliciesOf(minion, stateDir, store)));
+  const fail = (minion: TouchedMinion, error: ColonnadeError) => {
+    // Deleted meanwhile: an event tells of it.
+    if (isGone(error)) return;
+    // A fault of a merger is not the minion's, and another merger may not have it.
+    const retryable = error.retryable || error.code === 'internal';
+    failed.push({ minion, reason: `${error.code}: ${error.message}`, retryable });
   };
   return {
     failed,
@@ -48,7 +45,7 @@ export function createMinionStep(
     },
     async take(compiled: readonly Compiled[]): Promise<void> {
       for (const { minion, result } of compiled) {
-        if (result instanceof ColonnadeError) await fail(minion, result);
+        if (result instanceof ColonnadeError) fail(minion, result);
       }
       const changed = watch.timeSync(STEPS.compare, () => findChanged(compiled, rewrite, store));
       if (changed.length === 0) return;

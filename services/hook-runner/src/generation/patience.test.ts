@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createPatience, whyFailed } from './patience.ts';
+import { createPatience, retryInMs } from './patience.ts';
 
 test('each failure for the same reason waits twice as long, up to ten minutes; another reason begins anew', () => {
   const patience = createPatience(() => 0);
@@ -19,12 +19,8 @@ test('a change brings the next one at once after one failure, later and later af
   assert.equal(createPatience(() => 1).failed('x', 5000).atMostMs, 6000);
 });
 
-test('which minions failed does not make another reason', () => {
-  const failed = (...reasons: string[]) => ({
-    failed: reasons.map((reason, i) => ({ minion: `east/${i}`, reason })),
-    reason: `${reasons.length} minions keep their old policies`,
-  });
-  assert.equal(whyFailed(failed('unavailable: no answer', 'unavailable: gone')), 'unavailable');
-  assert.equal(whyFailed(failed('unavailable: x', 'too_large: y')), 'too_large, unavailable');
-  assert.equal(whyFailed({ failed: [], reason: '10-check: exit code 4' }), '10-check: exit code 4');
+test('minions that fail wait twice as long each time, up to ten minutes, and a fifth more by chance', () => {
+  const seconds = [1, 2, 3, 4, 5, 6, 7, 8, 9, 100].map((tries) => retryInMs(tries, 0) / 1000);
+  assert.deepEqual(seconds, [5, 10, 20, 40, 80, 160, 320, 600, 600, 600]);
+  assert.equal(retryInMs(1, 1), 6000);
 });

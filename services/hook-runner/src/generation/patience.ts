@@ -1,5 +1,3 @@
-import type { GenerationRecord } from '../store/generation-store.ts';
-
 /** How long the next generation waits: at most, and at least, however many changes come meanwhile. Milliseconds. */
 export type Pause = { atMostMs: number; atLeastMs: number; failures: number };
 export type Patience = {
@@ -8,6 +6,8 @@ export type Patience = {
   forget(): void;
 };
 
+/** The first pause after what may mend itself. */
+export const RETRY_MS = 5000;
 const LONGEST_MS = 10 * 60 * 1000;
 const JITTER = 0.2;
 /** From the second failure for one reason on, a change does not bring the next generation at once either. */
@@ -15,8 +15,8 @@ const CHANGE_WAITS_MS = 5000;
 const CHANGE_WAITS_LONGEST_MS = 60_000;
 
 /**
- * A generation that fails as the one before fails for a cause it does not mend, and may be the cause itself: each waits twice
- * as long as the last, and up to a fifth more by chance.
+ * A generation that is stopped or broken off as the one before, for a cause it does not mend, may be the cause itself: each waits
+ * twice as long as the last, and up to a fifth more by chance. Failures of some minions are not of this kind: see `retryInMs`.
  */
 export function createPatience(random: () => number = Math.random): Patience {
   let reason: string | undefined;
@@ -37,8 +37,10 @@ export function createPatience(random: () => number = Math.random): Patience {
   };
 }
 
-/** The kinds of failures, whichever minions they are of; without any, what stopped it. */
-export function whyFailed({ failed, reason }: Pick<GenerationRecord, 'failed' | 'reason'>): string {
-  const kinds = new Set(failed.map((one) => one.reason.split(':', 1)[0]));
-  return kinds.size === 0 ? (reason ?? '') : [...kinds].sort().join(', ');
+/**
+ * Until minions that have failed so often are tried again, milliseconds. Others do not wait for them.
+ * @param chance from 0 to 1, shared by those of one generation, so that they are tried together
+ */
+export function retryInMs(tries: number, chance: number): number {
+  return Math.min(RETRY_MS * 2 ** Math.min(tries - 1, 20) * (1 + JITTER * chance), LONGEST_MS);
 }

@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
 import type { TouchedMinion } from '@colonnade/contracts';
 import { policyFolders } from '../policy-folders.ts';
-import type { GenerationStore, MinionName, Swapped } from '../store/generation-store.ts';
+import type { GenerationStore, Swapped } from '../store/generation-store.ts';
+import type { MinionName } from '../store/minion-name.ts';
 import { forEachAtOnce } from './at-once.ts';
 import { folderFaultOf } from './folder-fault.ts';
 import { dropUnsealed, readDigest, swapFolders, writeNext } from './folders.ts';
@@ -23,8 +24,8 @@ export type Putting = {
   hooks: GenerationHooks;
   watch: Stopwatch;
 };
-/** Whose policies are not in force, and whether to try again without a change. */
-export type Failure = { minion: MinionName; reason: string; retryable: boolean };
+/** Whose policies are not in force, and whether to try again without a change; or are not removed, of one that is gone. */
+export type Failure = { minion: MinionName; reason: string; retryable: boolean; gone?: true };
 /** Whether the folders of the hooks of minions hold any. */
 export type NodeHooks = { ready: boolean; finished: boolean };
 

@@ -1,11 +1,15 @@
 import { type CloudEvent, cloudEventType, parseEnv, type Touched, zTouched } from '@colonnade/contracts';
 import { z } from 'zod';
+import type { MinionName } from '../store/minion-name.ts';
 
 const IMPORTED = cloudEventType('estate.imported');
+const DELETED = cloudEventType('minion.deleted');
+const MOVED = cloudEventType('minion.moved');
 /** What users saved for a template: in no policy, as the pillars of tasks. */
 const DEFAULTS = 'task_tpl:';
 const zPillarData = z.object({ tgt_type: z.string(), tgt_id: z.string(), pillarenv: z.string() });
 const zMinionData = z.object({ master: z.string(), id: z.string() });
+const zMovedData = z.object({ from_master: z.string(), id: z.string() });
 const zCollectionData = z.object({ id: z.string() });
 const zImportData = z.object({ scopes: z.array(z.string()) });
 
@@ -21,6 +25,14 @@ export function touchedBy(event: CloudEvent): readonly Touched[] {
   } catch {
     return [{ kind: 'all' }];
   }
+}
+
+/** The minion whose folder may go when the hooks of the event have ended: it was deleted, or has moved from there. */
+export function goneBy({ type, data }: Pick<CloudEvent, 'type' | 'data'>): MinionName | undefined {
+  if (type === DELETED) return zMinionData.safeParse(data).data;
+  if (type !== MOVED) return undefined;
+  const moved = zMovedData.safeParse(data).data;
+  return moved === undefined ? undefined : { master: moved.from_master, id: moved.id };
 }
 
 function readTouched({ type, data }: CloudEvent): Touched | undefined {

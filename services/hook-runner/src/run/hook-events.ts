@@ -82,7 +82,8 @@ export const HOOK_EVENTS = {
     { ...NODE, ...SYSTEM },
   ),
   'node-inventory-received-failed': event('after an inventory was received that could not be used', {
-    RUDDER_INVENTORY_PATH: 'file with that inventory, as text; empty when it was too large or of a foreign media type',
+    RUDDER_INVENTORY_PATH:
+      'file with that inventory, as text; empty when it was too large or of a foreign media type',
     COLONNADE_ERROR_MESSAGE: 'why it could not be used, in one line',
   }),
   'node-inventory-received-pending': event(

@@ -1,5 +1,7 @@
 import type { Touched, TouchedMinion } from '@colonnade/contracts';
 import type { Database } from './database.ts';
+import { type MinionName, minionNamed, nameOf } from './minion-name.ts';
+import { createTouches, type Pending, touchOf } from './touches.ts';
 
 /** How one generation went. */
 export type GenerationRecord = {
@@ -13,29 +15,18 @@ export type GenerationRecord = {
   reason: string | undefined;
 };
 
-export type Pending = {
-  /** What `end` takes away; changes that come meanwhile join the next generation. */
-  upTo: number;
-  touched: readonly Touched[];
-  /** Policies are written whether they changed or not. */
-  rewrite: boolean;
-};
+/** A minion that is to be tried again. @property gone its folder could not be removed */
+export type Again = { minion: MinionName; inMs: number; tries: number; gone: boolean };
 
-export type MinionName = { master: string; id: string };
 export type Swapped = { minion: TouchedMinion; digest: string };
-
-/** As it stands in the tables, in records and in failures. */
-export const nameOf = ({ master, id }: MinionName) => `${master}/${id}`;
-/** Neither id can hold a slash. */
-export const minionNamed = (name: string): MinionName => {
-  const [master = '', id = ''] = name.split('/');
-  return { master, id };
-};
 
 /** What is to be generated, what has been, and what is in force. Every write is under the fence of the leader. */
 export type GenerationStore = {
-  touch(touched: Touched, rewrite?: boolean): void;
+  touch(touched: Touched, how?: { rewrite?: boolean; gone?: boolean }): void;
+  /** What is due. */
   pending(): Pending | undefined;
+  /** Milliseconds until the next minion is tried again; undefined: none waits. */
+  dueInMs(): number | undefined;
   /** Digests of the policies in force, by `master/id`; none where nobody knows, as in the middle of a swap. */
   digestsOf(minions: readonly MinionName[]): ReadonlyMap<string, string>;
   /** Of all minions. */
@@ -56,45 +47,63 @@ export type GenerationStore = {
   /** They have. */
   noteFinished(minion: MinionName): void;
   forget(minion: MinionName): void;
-  /** With what has to be tried again, in the same transaction. */
-  end(record: GenerationRecord, upTo: number | undefined, again: readonly Touched[]): void;
+  /**
+   * In one transaction: what became of it, what it was for (undefined: that stays to be done), whom it has looked at, so that they
+   * need not be tried again for an earlier failure, and who has to be.
+   */
+  end(
+    record: GenerationRecord,
+    pending: Pending | undefined,
+    lookedAt: readonly MinionName[],
+    again: readonly Again[],
+  ): void;
+  /**
+   * Notes that these folders are nobody's, and no others.
+   * @returns those that have been for so long
+   */
+  lost(minions: readonly MinionName[], forMs: number): readonly MinionName[];
   /** Newest first; those before one of them. */
   history(limit: number, before?: string): readonly GenerationRecord[];
   find(id: string): GenerationRecord | undefined;
   forgetBefore(ms: number): void;
 };
 
-export function createGenerationStore(db: Database, write: (work: () => void) => void): GenerationStore {
-  const add = (touched: Touched, rewrite: boolean) =>
-    db.run('INSERT INTO touches (touched, rewrite) VALUES (?, ?)', JSON.stringify(touched), rewrite ? 1 : 0);
+export function createGenerationStore(
+  db: Database,
+  write: (work: () => void) => void,
+  nowMs: () => number,
+): GenerationStore {
+  const touches = createTouches(db, nowMs);
   return {
-    touch: (touched, rewrite = false) => write(() => add(touched, rewrite)),
-    pending() {
-      const rows = db.all<{ id: number; touched: string; rewrite: number }>(
-        'SELECT * FROM touches ORDER BY id',
-      );
-      const last = rows.at(-1);
-      if (last === undefined) return undefined;
-      const touched = [...new Set(rows.map((row) => row.touched))].map((text) => JSON.parse(text) as Touched);
-      return { upTo: last.id, touched, rewrite: rows.some(({ rewrite }) => rewrite === 1) };
-    },
+    touch: (touched, how) => write(() => touches.add(touched, how)),
+    pending: touches.pending,
+    dueInMs: touches.dueInMs,
     ...policiesOf(db, write),
+    lost: (minions, forMs) => noteLost(db, write, minions, nowMs(), forMs),
     doubt: (minions) =>
       write(() => {
         dropDigests(db, minions);
-        for (const { master, id } of minions) add({ kind: 'minion', master, id }, false);
+        for (const minion of minions) touches.add(touchOf(minion));
       }),
-    end: (record, upTo, again) =>
+    end: (record, pending, lookedAt, again) =>
       write(() => {
         db.run(
           'INSERT OR REPLACE INTO generations (id, record) VALUES (?, ?)',
           record.id,
           JSON.stringify(record),
         );
-        db.run('DELETE FROM touches WHERE id <= ?', upTo ?? 0);
+        if (pending !== undefined) touches.drop(pending, lookedAt);
         db.run('DELETE FROM swapped');
-        for (const touched of again) add(touched, false);
+        for (const { minion, inMs, ...how } of again) touches.add(touchOf(minion), { ...how, inMs });
       }),
+    ...recordsOf(db),
+    forgetBefore: (ms) =>
+      write(() => db.run('DELETE FROM generations WHERE id < ?', new Date(ms).toISOString())),
+  };
+}
+
+function recordsOf(db: Database): Pick<GenerationStore, 'history' | 'find'> {
+  return {
     history: (limit, before = '~') =>
       db
         .all<{ record: string }>(
@@ -107,9 +116,23 @@ export function createGenerationStore(db: Database, write: (work: () => void) =>
       const row = db.get<{ record: string }>('SELECT record FROM generations WHERE id = ?', id);
       return row === undefined ? undefined : (JSON.parse(row.record) as GenerationRecord);
     },
-    forgetBefore: (ms) =>
-      write(() => db.run('DELETE FROM generations WHERE id < ?', new Date(ms).toISOString())),
   };
+}
+
+function noteLost(
+  db: Database,
+  write: (work: () => void) => void,
+  minions: readonly MinionName[],
+  nowMs: number,
+  forMs: number,
+): readonly MinionName[] {
+  const names = JSON.stringify(minions.map(nameOf));
+  write(() => {
+    db.run('DELETE FROM lost WHERE minion NOT IN (SELECT value FROM json_each(?))', names);
+    db.run('INSERT OR IGNORE INTO lost (minion, since_ms) SELECT value, ? FROM json_each(?)', nowMs, names);
+  });
+  const rows = db.all<{ minion: string }>('SELECT minion FROM lost WHERE since_ms <= ?', nowMs - forMs);
+  return rows.map(({ minion }) => minionNamed(minion));
 }
 
 type PolicyParts =
@@ -161,7 +184,7 @@ function policiesOf(db: Database, write: (work: () => void) => void): Pick<Gener
       write(() => db.run('UPDATE swapped SET owed = NULL WHERE minion = ?', nameOf(minion))),
     forget: (minion) =>
       write(() => {
-        for (const table of ['policies', 'swapped']) {
+        for (const table of ['policies', 'swapped', 'lost']) {
           db.run(`DELETE FROM ${table} WHERE minion = ?`, nameOf(minion));
         }
       }),

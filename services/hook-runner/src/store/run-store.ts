@@ -45,11 +45,20 @@ type RunRow = {
 };
 type ResultRow = { hook: string; result: string | null };
 
+export type RunStoreOptions = {
+  nowMs?: () => number;
+  /** Whether the lead is this process's still, as far as the file system says; asked before each write. */
+  isHeld?: () => boolean;
+  /** Told each time a write is refused, since another leads. */
+  onLost?: () => void;
+};
+
 /**
  * Opens the file and takes the lead: whoever led before can write nothing any more.
  * @throws ColonnadeError `unavailable`, `misconfigured`
  */
-export function openRunStore(file: string, nowMs: () => number = Date.now): RunStore {
+export function openRunStore(file: string, options: RunStoreOptions = {}): RunStore {
+  const { nowMs = Date.now, isHeld = () => true, onLost = () => {} } = options;
   const db = openDatabase(file);
   const fence = db.transaction(
     () => db.get<{ fence: number }>('UPDATE leader SET fence = fence + 1 RETURNING fence')?.fence,
@@ -57,7 +66,10 @@ export function openRunStore(file: string, nowMs: () => number = Date.now): RunS
   const write = (work: () => void): void =>
     db.transaction(() => {
       const now = db.get<{ fence: number }>('SELECT fence FROM leader')?.fence;
-      if (now !== fence) throw new ColonnadeError('conflict', 'another runner leads now');
+      if (now !== fence || !isHeld()) {
+        onLost();
+        throw new ColonnadeError('conflict', 'another runner leads now');
+      }
       work();
     });
   const begin = ({ id, event, subject }: RunId) =>
@@ -91,7 +103,7 @@ export function openRunStore(file: string, nowMs: () => number = Date.now): RunS
     results: resultsOf(row.id).flatMap(({ result }) => (result === null ? [] : [parseResult(result)])),
   });
   return {
-    generations: createGenerationStore(db, write),
+    generations: createGenerationStore(db, write, nowMs),
     ledger(run) {
       const before = new Map(resultsOf(run.id).map(({ hook, result }) => [hook, result]));
       return {

@@ -42,4 +42,12 @@ export const MIGRATIONS: readonly string[] = [
   'CREATE TABLE swapped (minion TEXT NOT NULL PRIMARY KEY, facts TEXT NOT NULL) STRICT;',
   // owed: the generation whose node-finished hooks have not run for it yet; null: none has to run.
   'ALTER TABLE swapped ADD COLUMN owed TEXT;',
+  // due_ms, tries: of a minion that failed, when it is tried again and how often it has failed. gone: its folder may go, its last hooks
+  // have ended. lost: since when folders are of nobody although no deletion was told.
+  `
+  ALTER TABLE touches ADD COLUMN due_ms INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE touches ADD COLUMN tries INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE touches ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE lost (minion TEXT NOT NULL PRIMARY KEY, since_ms INTEGER NOT NULL) STRICT;
+  `,
 ];

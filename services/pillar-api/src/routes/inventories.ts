@@ -55,7 +55,12 @@ function receiveRoute(estate: Estate, events: InventoryEvents): Route {
   });
   // And what is none is not recorded: nobody knows what is in it.
   const audit = { ...route.audit, request: zInventory };
-  return { ...route, audit, docs: { ...route.docs, body: zInventory }, onRefused: noteFailures(estate, events) };
+  return {
+    ...route,
+    audit,
+    docs: { ...route.docs, body: zInventory },
+    onRefused: noteFailures(estate, events),
+  };
 }
 
 async function receive(estate: Estate, principal: Principal, body: Value) {
