@@ -9,6 +9,7 @@ import { waitFor } from '../../../test/support/wait-for.ts';
 import {
   type ApiWorld,
   assertProblem,
+  auditRecords,
   etagOfAnswer,
   plain,
   readStream,
@@ -219,6 +220,18 @@ describe('the life of a minion', () => {
     assert.doesNotMatch(reason, /\p{Cc}/u);
     assert.ok(reason.length <= 1024);
     assert.deepEqual(JSON.parse(inventory), JSON.parse(body));
+  });
+
+  test('what is refused before its handler is on record, from its beginning, without its body', async () => {
+    await failureAfter(() => post('{"secret":', { 'audit-id': 'refused-early' }), 400);
+    const records = (await auditRecords(world.bus)).filter(({ auditID }) => auditID === 'refused-early');
+    assert.deepEqual(
+      records.map(({ stage, responseStatus, requestObject }) => [stage, responseStatus?.code, requestObject]),
+      [
+        ['RequestReceived', undefined, undefined],
+        ['ResponseComplete', 400, undefined],
+      ],
+    );
   });
 
   test('what nobody, or nobody with the right for the whole estate, has sent is no event', async () => {
