@@ -267,6 +267,35 @@ describe('a durable consumer', () => {
     );
   });
 
+  test('while a confirmation is waited for, the next batch is handled, and no third one', async () => {
+    await publish(...Array.from({ length: 40 }, (_, i) => `ahead-${i}`));
+    const manager = await jetstreamManager(await bus.witness());
+    const taken = async () => (await manager.consumers.info(AUDIT_STREAM, 'webhook')).num_ack_pending;
+    let handled = 0;
+    let handledAtAlert: number | undefined;
+    await reading(
+      auditWebhookConsumer,
+      async (batch) => {
+        if (handled === 0) {
+          await waitFor('the next batch to be fetched', async () => (await taken()) >= 20);
+          await bus.nats.kill('SIGSTOP');
+        }
+        handled += 1;
+        return batch.map(() => DONE);
+      },
+      async () => {
+        await waitFor('the alert', () => handledAtAlert !== undefined);
+        await bus.nats.kill('SIGCONT');
+        assert.equal(handledAtAlert, 2);
+      },
+      {
+        onFailure: () => {
+          handledAtAlert ??= handled;
+        },
+      },
+    );
+  });
+
   test('who is not there yet says so', async () => {
     const manager = await jetstreamManager(await bus.witness());
     const { stream, durable } = auditWebhookConsumer;

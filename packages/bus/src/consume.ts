@@ -39,7 +39,7 @@ export type ConsumerState = {
 export type ConsumeOptions = {
   /** How much the next batch may be; asked before each one. */
   pull: () => PullOptions;
-  /** The server confirms the acknowledgement of each batch, before the next batch is handled. */
+  /** The server confirms the acknowledgement of each batch, while the next one is handled and before that is acknowledged. */
   confirm: boolean;
   /**
    * Handles one batch, in the order of the stream. One verdict per message, in the same order; a throw is a retry of all of
@@ -74,6 +74,7 @@ export async function consume(
     await pause(failures, signal);
   };
   let next = prefetch(reader, options, signal);
+  let confirmed: Promise<unknown> = Promise.resolve();
   while (!signal.aborted) {
     const fetched = await next;
     next = prefetch(reader, options, signal);
@@ -84,10 +85,14 @@ export async function consume(
     const { batch } = fetched;
     if (batch.length === 0) continue;
     batch.sort((a, b) => a.seq - b.seq);
-    const error = await handleBatch(reader, consumer, options, batch, failures, signal).catch((e) => e);
-    if (error === undefined) failures = 0;
-    else await alert(error);
+    const { done, error } = await handleBatch(reader, consumer, options, batch, failures, signal);
+    const unconfirmed = await confirmed;
+    confirmed = acknowledge(reader, consumer, options.confirm, done).catch((thrown: unknown) => thrown);
+    const fault = error ?? unconfirmed;
+    if (fault === undefined) failures = 0;
+    else await alert(fault);
   }
+  await confirmed;
   const left = await next;
   if ('batch' in left) reader.answer(left.batch, NAK);
 }
@@ -104,7 +109,7 @@ function prefetch(
   );
 }
 
-/** @returns the error, when something of the batch comes again */
+/** @returns what is to be acknowledged, and the error, when something of the batch comes again */
 async function handleBatch(
   reader: PullReader,
   consumer: ConsumerDefinition,
@@ -112,7 +117,7 @@ async function handleBatch(
   batch: readonly Delivery[],
   failures: number,
   signal: AbortSignal,
-): Promise<unknown> {
+): Promise<{ done: readonly Delivery[]; error: unknown }> {
   const verdicts = await options
     .handle(batch, signal)
     .catch((error: unknown) => batch.map((): Verdict => ({ kind: 'retry', error })));
@@ -135,8 +140,7 @@ async function handleBatch(
       if (consumer.ack === 'all') blocked = verdict;
     }
   }
-  await acknowledge(reader, consumer, options.confirm, done);
-  return firstError;
+  return { done, error: firstError };
 }
 
 /** A dead letter that is not stored makes poison a retry. */

@@ -176,16 +176,35 @@ function nextSubject({ stream, durable }: ConsumerDefinition): string {
 function readDelivery(message: Msg): Held {
   const reply = message.reply ?? '';
   const tokens = reply.split('.');
-  const [tries, seq, , storedAtNs] = tokens.slice(tokens.length >= 11 ? 6 : 4);
-  return {
-    seq: Number(seq),
-    storedAtNs: BigInt(storedAtNs ?? 0),
-    tries: Number(tries),
-    subject: message.subject,
-    payload: message.data,
-    get msgId() {
-      return message.headers?.get(PubHeaders.MsgIdHdr) || undefined;
-    },
-    reply,
-  };
+  const first = tokens.length >= 11 ? 6 : 4;
+  return new HeldMessage(message, reply, {
+    tries: Number(tokens[first]),
+    seq: Number(tokens[first + 1]),
+    storedAtNs: BigInt(tokens[first + 3] ?? 0),
+  });
+}
+
+/** A class, so that what reads the headers is not made anew for every message. */
+class HeldMessage implements Held {
+  readonly #message: Msg;
+  readonly reply: string;
+  readonly seq: number;
+  readonly storedAtNs: bigint;
+  readonly tries: number;
+  readonly subject: string;
+  readonly payload: Uint8Array;
+
+  constructor(message: Msg, reply: string, told: Pick<Held, 'seq' | 'storedAtNs' | 'tries'>) {
+    this.#message = message;
+    this.reply = reply;
+    this.seq = told.seq;
+    this.storedAtNs = told.storedAtNs;
+    this.tries = told.tries;
+    this.subject = message.subject;
+    this.payload = message.data;
+  }
+
+  get msgId(): string | undefined {
+    return this.#message.headers?.get(PubHeaders.MsgIdHdr) || undefined;
+  }
 }

@@ -164,6 +164,9 @@ const setUpVault: Setup = async (owned, dir, _, pillars) => {
         auth: { method: 'token', token: bao.token },
         server: { url: bao.url },
         policies: { assign: ['bench'] },
+        // As shipped, a token is good for one read and is kept by nobody: each compile waits two seconds for another.
+        cache: { backend: 'disk' },
+        issue: { token: { params: { num_uses: 0 } } },
       },
     },
   };
