@@ -277,15 +277,20 @@ describe('a durable consumer', () => {
       auditWebhookConsumer,
       async (batch) => {
         if (handled === 0) {
-          await waitFor('the next batch to be fetched', async () => (await taken()) >= 20);
+          await waitFor('the next batch to be sent', async () => (await taken()) >= 20);
+          // Behind it on the same connection: then the batch is here too.
+          await sink.ping();
           await bus.nats.kill('SIGSTOP');
         }
         handled += 1;
         return batch.map(() => DONE);
       },
       async () => {
-        await waitFor('the alert', () => handledAtAlert !== undefined);
-        await bus.nats.kill('SIGCONT');
+        try {
+          await waitFor('the alert', () => handledAtAlert !== undefined);
+        } finally {
+          await bus.nats.kill('SIGCONT');
+        }
         assert.equal(handledAtAlert, 2);
       },
       {
