@@ -292,6 +292,8 @@ describe('a durable consumer', () => {
           await bus.nats.kill('SIGCONT');
         }
         assert.equal(handledAtAlert, 2);
+        const nothingLeft = async () => (await sink.consumerState(auditWebhookConsumer)).waiting === 0;
+        await waitFor('nothing left', nothingLeft, { limitMs: 25_000 });
       },
       {
         onFailure: () => {

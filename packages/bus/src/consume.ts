@@ -83,14 +83,14 @@ export async function consume(
       continue;
     }
     const { batch } = fetched;
-    if (batch.length === 0) continue;
     batch.sort((a, b) => a.seq - b.seq);
     const { done, error } = await handleBatch(reader, consumer, options, batch, failures, signal);
+    // With nothing to handle too: nobody else hears that it did not come.
     const unconfirmed = await confirmed;
     confirmed = acknowledge(reader, consumer, options.confirm, done).catch((thrown: unknown) => thrown);
     const fault = error ?? unconfirmed;
-    if (fault === undefined) failures = 0;
-    else await alert(fault);
+    if (fault !== undefined) await alert(fault);
+    else if (batch.length > 0) failures = 0;
   }
   await confirmed;
   const left = await next;
@@ -118,6 +118,7 @@ async function handleBatch(
   failures: number,
   signal: AbortSignal,
 ): Promise<{ done: readonly Delivery[]; error: unknown }> {
+  if (batch.length === 0) return { done: [], error: undefined };
   const verdicts = await options
     .handle(batch, signal)
     .catch((error: unknown) => batch.map((): Verdict => ({ kind: 'retry', error })));
