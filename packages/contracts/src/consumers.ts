@@ -54,6 +54,9 @@ export const hooksConsumer: ConsumerDefinition = {
   optional: false,
 };
 
+/** The same events, for whom they touch: a hook that hangs holds up the events after it, and no generation. */
+export const touchesConsumer: ConsumerDefinition = { ...hooksConsumer, durable: 'hook-runner-touches' };
+
 /** Events of services: beside those of the estate, so that many of them keep none of those waiting. */
 export const serviceHooksConsumer: ConsumerDefinition = { ...hooksConsumer, stream: SERVICE_EVENTS_STREAM };
 
@@ -62,6 +65,7 @@ export const CONSUMERS: readonly ConsumerDefinition[] = [
   auditFileConsumer,
   auditWebhookConsumer,
   hooksConsumer,
+  touchesConsumer,
   serviceHooksConsumer,
 ];
 

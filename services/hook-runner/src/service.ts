@@ -27,6 +27,7 @@ import { tellRefreshes } from './refresh-queue.ts';
 import { createRunner, type RunnerDeps } from './runner.ts';
 import type { RunStore } from './store/run-store.ts';
 import { type EventSource, takeEvents } from './take-events.ts';
+import { takeTouches } from './take-touches.ts';
 import { viewRoutes } from './views/routes.ts';
 
 export type HookRunner = Running & { url: string };
@@ -113,9 +114,10 @@ async function runHooksOf(config: HookRunnerConfig, bus: Bus, deps: RunnerDeps, 
   try {
     const take = (from: EventSource) => takeEvents(bus, from, runner, config.concurrency, events, stop);
     await Promise.all([
+      takeTouches(bus, checkSubject, note, events, stop.taking),
       take({
         ...{ consumer: hooksConsumer, check: checkSubject, plan: planRun },
-        note: (touched, gone) => note(touched, { gone }),
+        noteGone: (minion) => note({ kind: 'minion', ...minion }, { gone: true }),
       }),
       take({ consumer: serviceHooksConsumer, plan: planExternalRun }),
     ]);

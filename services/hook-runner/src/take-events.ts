@@ -1,17 +1,10 @@
 import type { Bus, Delivery, Verdict } from '@colonnade/bus';
-import {
-  type CloudEvent,
-  type ConsumerDefinition,
-  cloudEventType,
-  decode,
-  LIMITS,
-  type Touched,
-  zCloudEvent,
-} from '@colonnade/contracts';
+import { type CloudEvent, type ConsumerDefinition, decode, LIMITS, zCloudEvent } from '@colonnade/contracts';
 import type { Events } from './events.ts';
-import { goneBy, touchedBy } from './generation/touch.ts';
+import { goneBy } from './generation/touch.ts';
 import type { PlannedRun } from './plan-run.ts';
 import type { Runner } from './runner.ts';
+import type { MinionName } from './store/minion-name.ts';
 
 /** A stream of events, and what its events are for. */
 export type EventSource = {
@@ -20,14 +13,14 @@ export type EventSource = {
   plan: (event: CloudEvent) => PlannedRun | undefined;
   /** @throws ColonnadeError when whoever published it on this subject may not have told such an event */
   check?: (event: CloudEvent, subject: string) => void;
-  /** Whom an event touches is told here, and of a minion that is gone; absent: what stands there touches nobody. */
-  note?: (touched: Touched, gone: boolean) => void;
+  /** Told of a minion that is gone, when the hooks of that have ended. */
+  noteGone?: (minion: MinionName) => void;
 };
 
 type Task = { index: number; planned: PlannedRun };
 
 /** A message as it was read, once. */
-type Taken = {
+export type Taken = {
   delivery: Delivery;
   /** Undefined: it cannot be read. */
   event: CloudEvent | undefined;
@@ -38,8 +31,6 @@ type Taken = {
 const DONE: Verdict = { kind: 'done' };
 const LATER: Verdict = { kind: 'later', delayMs: 500 };
 const WAIT_MS = 5000;
-const DELETED = cloudEventType('minion.deleted');
-const EVERYBODY: readonly Touched[] = [{ kind: 'all' }];
 
 /**
  * Takes events from the stream and runs their hooks, until the signal. What is about one subject keeps its order; of the
@@ -64,14 +55,11 @@ export function takeEvents(
       }),
       confirm: false,
       handle: async (batch) => {
-        const taken = batch.map((delivery) => read(delivery, from));
-        // A hook that hangs holds up no generation.
-        const faults = taken.map((one) => (isDeletion(one) ? undefined : noteTouched(one, from)));
+        const taken = batch.map((delivery) => readDelivery(delivery, from.check));
         const verdicts = await handleBatch(taken, from, runner, concurrency, events, stop.hooks);
         return taken.map((one, i) => {
           const verdict = verdicts[i] as Verdict;
-          if (verdict.kind !== 'done' && verdict.kind !== 'poison') return verdict;
-          return faults[i] ?? (isDeletion(one) ? noteTouched(one, from) : undefined) ?? verdict;
+          return verdict.kind === 'done' ? (noteGone(one, from) ?? verdict) : verdict;
         });
       },
       onFailure: events.failed,
@@ -80,7 +68,8 @@ export function takeEvents(
   );
 }
 
-function read(delivery: Delivery, { check }: EventSource): Taken {
+/** Reads a message; never throws. */
+export function readDelivery(delivery: Delivery, check: EventSource['check']): Taken {
   let event: CloudEvent | undefined;
   try {
     event = decode(zCloudEvent, delivery.payload);
@@ -120,36 +109,18 @@ async function handleBatch(
 }
 
 /**
- * Whom it touches is noted before it is acknowledged, an event that no hooks can be run for too. Twice does no harm.
- * @returns undefined: it is noted
+ * The hooks of a deletion are told of the minion's folder, which goes with the next generation: they come first.
+ * @returns undefined: it is noted, or there is nothing to note
  */
-function noteTouched(taken: Taken, { note }: EventSource): Verdict | undefined {
-  if (note === undefined) return undefined;
+function noteGone({ event }: Taken, { noteGone: note }: EventSource): Verdict | undefined {
+  const gone = event === undefined ? undefined : goneBy(event);
+  if (gone === undefined || note === undefined) return undefined;
   try {
-    const gone = goneOf(taken);
-    // Of a deletion that is all; who has moved touches everybody.
-    for (const touched of touchedOf(taken))
-      if (gone === undefined || touched.kind === 'all') note(touched, false);
-    if (gone !== undefined) note({ kind: 'minion', master: gone.master, id: gone.id }, true);
+    note({ master: gone.master, id: gone.id });
     return undefined;
   } catch (error) {
     return { kind: 'retry', error };
   }
-}
-
-/** An event that its publisher may not have told touches nobody; one that cannot be read may have been about anybody. */
-function touchedOf({ event, fault }: Taken): readonly Touched[] {
-  if (event === undefined) return EVERYBODY;
-  return fault === undefined ? touchedBy(event) : [];
-}
-
-function goneOf({ event, fault }: Taken): ReturnType<typeof goneBy> {
-  return event === undefined || fault !== undefined ? undefined : goneBy(event);
-}
-
-/** The hooks of a deletion are told of the minion's folder, which goes with the next generation: they come first. */
-function isDeletion({ event }: Taken): boolean {
-  return event?.type === DELETED;
 }
 
 /** An event that cannot be read can never be: it is left out, with an error in the log. */

@@ -1,0 +1,48 @@
+import type { Bus, Verdict } from '@colonnade/bus';
+import { LIMITS, type Touched, touchesConsumer } from '@colonnade/contracts';
+import type { Events } from './events.ts';
+import { touchedBy } from './generation/touch.ts';
+import { type EventSource, readDelivery, type Taken } from './take-events.ts';
+
+const DONE: Verdict = { kind: 'done' };
+const EVERYBODY: readonly Touched[] = [{ kind: 'all' }];
+const AT_ONCE = 64;
+const WAIT_MS = 5000;
+
+/**
+ * Notes whom events touch, until the signal: beside their hooks, which may take their time. What is noted twice does no harm, so it is
+ * acknowledged when it is noted.
+ */
+export function takeTouches(
+  bus: Pick<Bus, 'consume'>,
+  check: EventSource['check'],
+  note: (touched: Touched) => void,
+  events: Pick<Events, 'failed'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const noteAll = (taken: Taken): Verdict => {
+    try {
+      for (const touched of touchedOf(taken)) note(touched);
+      return DONE;
+    } catch (error) {
+      return { kind: 'retry', error };
+    }
+  };
+  const pull = { maxMessages: AT_ONCE, maxBytes: 8 * LIMITS.natsPayloadBytes, waitMs: WAIT_MS, fillMs: 0 };
+  return bus.consume(
+    touchesConsumer,
+    {
+      pull: () => pull,
+      confirm: false,
+      handle: async (batch) => batch.map((delivery) => noteAll(readDelivery(delivery, check))),
+      onFailure: events.failed,
+    },
+    signal,
+  );
+}
+
+/** An event that its publisher may not have told touches nobody; one that cannot be read may have been about anybody. */
+function touchedOf({ event, fault }: Taken): readonly Touched[] {
+  if (event === undefined) return EVERYBODY;
+  return fault === undefined ? touchedBy(event) : [];
+}
