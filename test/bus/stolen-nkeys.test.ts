@@ -65,6 +65,7 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
     streams: [
       ...['read EVENTS as hook-runner', 'let EVENTS go', 'see EVENTS'],
       'read events of services as hook-runner',
+      ...['read EVENTS for generations', 'let EVENTS go for generations'],
     ],
   },
   operator: {
@@ -94,6 +95,8 @@ const ACTS: Readonly<Record<string, string>> = {
   'read AUDIT as file': `$JS.API.CONSUMER.MSG.NEXT.${AUDIT_STREAM}.file`,
   'read AUDIT as webhook': `$JS.API.CONSUMER.MSG.NEXT.${AUDIT_STREAM}.webhook`,
   'read EVENTS as hook-runner': `$JS.API.CONSUMER.MSG.NEXT.${EVENTS_STREAM}.hook-runner`,
+  'read EVENTS for generations': `$JS.API.CONSUMER.MSG.NEXT.${EVENTS_STREAM}.hook-runner-touches`,
+  'let EVENTS go for generations': `$JS.ACK.${EVENTS_STREAM}.hook-runner-touches.1.1.1.1.1`,
   'let AUDIT go': `$JS.ACK.${AUDIT_STREAM}.file.1.1.1.1.1`,
   'let EVENTS go': `$JS.ACK.${EVENTS_STREAM}.hook-runner.1.1.1.1.1`,
   anchor: auditAnchorSubject('file'),
