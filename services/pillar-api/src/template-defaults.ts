@@ -3,6 +3,7 @@ import { ColonnadeError, LIMITS, type NamedValue, taskTemplateTarget } from '@co
 import type { EstateStore, Mutation, OutboxDraft, PillarRecord } from '@colonnade/estate-store';
 import { requireOn } from './auth/scope.ts';
 import { pillarEvent } from './estate-events.ts';
+import { everyRow } from './every-row.ts';
 import type { Input } from './http/route.ts';
 import type { Kms } from './kms.ts';
 import { checkOpenValue } from './pillar-value.ts';
@@ -17,8 +18,8 @@ export async function readDefaults(
   user: string,
 ): Promise<readonly PillarRecord[]> {
   const { tgtType, tgtId, pillarenv } = taskTemplateTarget(templateId, user);
-  const page = { after: undefined, limit: LIMITS.pageRows };
-  const { rows } = await store.listPillars({ tgtTypes: [tgtType], tgtId, pillarenv }, page);
+  const own = { tgtTypes: [tgtType], tgtId, pillarenv };
+  const rows = await Array.fromAsync(everyRow((page) => store.listPillars(own, page)));
   return rows.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 

@@ -130,6 +130,22 @@ describe('templates and tasks over HTTP', () => {
     assertProblem(await task({ from_defaults: ['version', 'password'] }, editor), 403, 'forbidden');
   });
 
+  test('a template goes with the defaults of everybody, more than a page of them', async () => {
+    ok(await template('wide', { type: 'object' }), 201);
+    const pillars = Array.from({ length: 200 }, (_, i) => ({ name: `d_${i}`, value: i }));
+    for (const user of ['u1', 'u2', 'u3']) {
+      const client = await world.as(['editor'], user);
+      ok(await sendPlain(client, 'PUT', '/tasks/template/wide/defaults', { pillars }), 200);
+    }
+    const found = await ann.send('GET', '/tasks/templates/wide');
+    const gone = await ann.send('DELETE', '/tasks/templates/wide', undefined, {
+      'if-match': etagOfAnswer(found),
+    });
+    assert.equal(gone.status, 204, JSON.stringify(plain(gone)));
+    for (const user of ['u1', 'u2', 'u3'])
+      assert.deepEqual(await forTarget(`tgt_type=task_tpl&tgt_id=wide&user_sub=${user}`), []);
+  });
+
   test('defaults are set, replaced and removed, a secret too; one that no longer fits is told', async () => {
     ok(await template('own', { properties: { a: { type: 'integer' }, s: true } }), 201);
     const put = (body: object) => sendPlain(ann, 'PUT', '/tasks/template/own/defaults', body);

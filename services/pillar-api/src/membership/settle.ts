@@ -14,6 +14,7 @@ import {
 } from '@colonnade/estate-store';
 import type { Estate } from '../estate.ts';
 import { minionEvent } from '../estate-events.ts';
+import { everyRow } from '../every-row.ts';
 import { ruleHolds } from './rule.ts';
 import { readRule } from './rule-text.ts';
 
@@ -70,29 +71,15 @@ export async function settleAll(estate: Estate, by: string): Promise<number> {
 async function findChanges(store: Store): Promise<Change[]> {
   const ruling = await readRules(store);
   const inventories = new Map<string, InventoryRecord>();
-  for await (const one of pages((page) => store.listInventories({ accepted: true }, page))) {
+  for await (const one of everyRow((page) => store.listInventories({ accepted: true }, page))) {
     inventories.set(`${one.master}/${one.id}`, one);
   }
   const changes: Change[] = [];
-  for await (const minion of pages((page) => store.listMinions({}, page))) {
+  for await (const minion of everyRow((page) => store.listMinions({}, page))) {
     const change = changeOf(minion, inventories.get(`${minion.master}/${minion.id}`), ruling);
     if (change !== undefined) changes.push(change);
   }
   return changes;
-}
-
-async function* pages<T>(
-  read: (page: {
-    after: string | undefined;
-    limit: number;
-  }) => Promise<{ rows: readonly T[]; next: string | undefined }>,
-): AsyncGenerator<T> {
-  let after: string | undefined;
-  do {
-    const { rows, next } = await read({ after, limit: LIMITS.pageRows });
-    yield* rows;
-    after = next;
-  } while (after !== undefined);
 }
 
 async function readRules(store: Pick<Store, 'listCollections'>): Promise<Ruling> {

@@ -1,6 +1,5 @@
 import {
   ColonnadeError,
-  LIMITS,
   taskTarget,
   zNothing,
   zTaskCreate,
@@ -18,6 +17,7 @@ import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import { type CreateTaskDeps, draftTask } from '../create-task.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent, taskEvent } from '../estate-events.ts';
+import { everyRow } from '../every-row.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { fillPage } from '../http/page.ts';
@@ -221,8 +221,8 @@ function deleteRoute(estate: Estate): Route {
 
 async function readPillars(estate: Estate, id: string) {
   const { tgtType, tgtId, pillarenv } = taskTarget(id);
-  const page = { after: undefined, limit: LIMITS.pageRows };
-  return (await estate.store.listPillars({ tgtTypes: [tgtType], tgtId, pillarenv }, page)).rows;
+  const own = { tgtTypes: [tgtType], tgtId, pillarenv };
+  return await Array.fromAsync(everyRow((page) => estate.store.listPillars(own, page)));
 }
 
 export async function findTask(

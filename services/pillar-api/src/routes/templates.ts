@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import {
   ColonnadeError,
-  LIMITS,
   zNothing,
   zPageQuery,
   zTemplateCreate,
@@ -15,6 +14,7 @@ import type { Principal } from '../auth/authenticate.ts';
 import { requireOn, selectOn, type Target } from '../auth/scope.ts';
 import type { Estate } from '../estate.ts';
 import { pillarEvent, templateEvent } from '../estate-events.ts';
+import { everyRow } from '../every-row.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { asFailedCreate, checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { fillPage } from '../http/page.ts';
@@ -166,8 +166,8 @@ function deleteRoute(estate: Estate): Route {
       const { id, tick } = template;
       await requireOn(principal, 'pillar:write', itself(id));
       checkIfMatch(conditions, etagOf(id, incarnation, tick));
-      const page = { after: undefined, limit: LIMITS.pageRows };
-      const { rows } = await estate.store.listPillars({ tgtTypes: ['task_tpl'], tgtId: id }, page);
+      const defaults = { tgtTypes: ['task_tpl'], tgtId: id } as const;
+      const rows = await Array.fromAsync(everyRow((page) => estate.store.listPillars(defaults, page)));
       const drop = (pillar: (typeof rows)[number]) =>
         ({ kind: 'pillar.delete', pid: pillar.pid, expectTick: pillar.tick }) as const;
       await estate.write({
