@@ -6,13 +6,18 @@ import type { ColonnadeError } from '@colonnade/contracts';
 import { type BridgeClient, type ServiceProcess, startService } from '@colonnade/embedded';
 import { type EstateReader, openSqliteReader } from '@colonnade/estate-store';
 import { fromPlain, toPlain } from '@colonnade/value';
+import { callOffDeath, mortalEnv, orderDeath } from '../support/die-at.ts';
 import { stackForTests, type TestStack, writeEstate } from '../support/stack.ts';
+import { tempDir } from '../support/temp.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const SECRETS = 150;
+/** At which change of what it keeps a process is killed, in each life of a key; `keyring-steps.test.ts` and `rewrap-steps.test.ts` try all. */
+const STEPS = [1, 4, 7];
 const KMS_ENV = { KMS_KEY_PREPUBLISH_S: '1', KMS_KEY_UNDO_S: '3600' };
+const KMS = ['crypto-kms', 'crypto-kms-2'];
 /** What a merge may be told while a process it needs is killed; anything else is a secret that cannot be read. */
-const PASSING = new Set(['kms_unavailable', 'unavailable', 'expired', 'internal']);
+const PASSING = new Set(['kms_unavailable', 'unavailable', 'expired']);
 
 type Version = {
   name: string;
@@ -20,13 +25,17 @@ type Version = {
   kid: string;
   state: string;
   values: number;
+  opens: boolean;
   active_from: string;
 };
 type Sample = { startMs: number; kid: string };
+/** A process that can be told where to die, and is started anew when it has. */
+type Mortal = { process: ServiceProcess; orderFile: string; back: Promise<void> };
 
 describe('keys live and die under live merges, two replicas of the KMS, and kill -9 at every step', () => {
   let stack: TestStack;
-  let second: ServiceProcess;
+  const mortals = new Map<string, Mortal>();
+  let deaths = 0;
   let bridge: BridgeClient;
   let reader: EstateReader;
   const owned = new AsyncDisposableStack();
@@ -37,18 +46,21 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
   let passing = 0;
 
   before(async () => {
+    const orders = owned.use(await tempDir('orders')).path;
+    const orderOf = (name: string) => path.join(orders, name);
     const env = async ({ name }: { name: string }): Promise<Record<string, string>> => {
-      if (name === 'crypto-kms') return KMS_ENV;
-      return name === 'pillar-api' ? { REWRAP_PER_SECOND: '150', REWRAP_RUN_MS: '500' } : {};
+      if (name === 'crypto-kms') return { ...KMS_ENV, ...mortalEnv(orderOf(name)) };
+      if (name !== 'pillar-api') return {};
+      return { REWRAP_PER_SECOND: '150', REWRAP_RUN_MS: '500', ...mortalEnv(orderOf(name)) };
     };
     stack = owned.use(await stackForTests({ mergers: 2, env }));
     const { dir, secrets, nats, storePath } = stack.stack;
     const name = 'crypto-kms';
-    second = owned.use(
+    const second = owned.use(
       await startService({
         ...{ name, portVariable: 'OPS_PORT', logFile: path.join(dir, 'logs', 'crypto-kms-2.log') },
         env: {
-          ...KMS_ENV,
+          ...{ ...KMS_ENV, ...mortalEnv(orderOf('crypto-kms-2')) },
           ...{ NATS_URL: nats.url, NATS_NKEY_SEED_FILE: secrets.busNkeyFiles[name] },
           ...{ KMS_STATE_DIR: path.join(dir, 'kms'), PILLARS_KEK_FILE: secrets.kekFile },
           ...{ KMS_ROOT_KEY_FILE: secrets.rootKeyFile, BOOTSTRAP_TOKEN_FILE: secrets.adminTokenFile },
@@ -56,6 +68,16 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
         },
       }),
     );
+    const { kms, api } = stack.stack;
+    for (const [one, process] of Object.entries({
+      'crypto-kms': kms,
+      'crypto-kms-2': second,
+      'pillar-api': api,
+    })) {
+      const mortal = { process, orderFile: orderOf(one), back: Promise.resolve() };
+      mortals.set(one, mortal);
+      startAnew(mortal);
+    }
     bridge = stack.bridge(await stack.addMaster('m1'));
     reader = owned.use(await openSqliteReader({ path: storePath }));
     const write = writeEstate(stack.api);
@@ -97,8 +119,11 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
     while (!stopping.signal.aborted) {
       const fault = faultOf(await merge());
       merges += 1;
-      if (fault === '') passing += 1;
-      else if (fault !== undefined) faults.push(fault);
+      if (fault === '') {
+        passing += 1;
+        // Who is refused does not ask again at once.
+        await delay(50);
+      } else if (fault !== undefined) faults.push(fault);
     }
   }
 
@@ -125,22 +150,45 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
     }
   }
 
-  /** Asks while a process is killed and started anew; until what was asked for is so. */
+  function startAnew(mortal: Mortal): void {
+    void mortal.process.endedByItself().then(({ signal }) => {
+      if (signal !== 'SIGKILL') faults.push(`${mortal.process.name} ended with ${signal}`);
+      deaths += 1;
+      mortal.back = bringBack(mortal);
+    });
+  }
+
+  async function bringBack(mortal: Mortal): Promise<void> {
+    const start = async () => {
+      // One that is told to die while it starts is started once more.
+      await callOffDeath(mortal.orderFile);
+      await mortal.process.restart();
+      return true;
+    };
+    await waitFor(`${mortal.process.name} to be back`, start, { limitMs: 30_000 });
+    startAnew(mortal);
+  }
+
+  /** Asks while each process that makes so many changes meanwhile is killed by one and started anew; until what was asked for is so. */
   async function through(
     what: string,
-    victim: ServiceProcess,
+    { step, names }: { step: number; names: readonly string[] },
     ask: () => Promise<unknown>,
     isSo: () => Promise<boolean>,
-  ) {
-    const asked = ask().catch((thrown: ColonnadeError) => thrown);
-    await victim.kill('SIGKILL');
-    await Promise.all([asked, victim.restart()]);
+  ): Promise<void> {
+    const order = { step, when: step % 2 === 1 ? 'before' : 'after', below: stack.stack.dir } as const;
+    for (const name of names) await orderDeath((mortals.get(name) ?? assert.fail(name)).orderFile, order);
+    await ask().catch(() => undefined);
     const again = async () => {
       if (await isSo().catch(() => false)) return true;
       await ask().catch(() => undefined);
       return undefined;
     };
     await waitFor(what, again, { limitMs: 60_000 });
+    for (const { orderFile, back } of mortals.values()) {
+      await callOffDeath(orderFile);
+      await back;
+    }
     await wholeMerge(what);
   }
 
@@ -162,12 +210,11 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
 
   test('three lives of a key', { timeout: 300_000 }, async () => {
     const busy = [mergeAllTheTime(), sealAllTheTime()];
-    const first = stack.stack.kms;
-    for (let next = 2; next <= 4; next += 1) {
-      const before = next - 1;
+    for (const [life, step] of STEPS.entries()) {
+      const [before, next] = [life + 1, life + 2];
       await through(
         `version ${next} is made`,
-        next % 2 === 0 ? first : second,
+        { step, names: KMS },
         () => post('rotate'),
         async () => (await stateOf(next)) !== 'none',
       );
@@ -175,45 +222,40 @@ describe('keys live and die under live merges, two replicas of the KMS, and kill
         limitMs: 30_000,
       });
       await through(
-        'the rewrap is under way',
-        second,
-        () => post('rewrap'),
-        async () => (await left()) < SECRETS * 2,
-      );
-      await through(
-        'it has ended',
-        stack.stack.api,
+        'the rewrap has ended',
+        { step, names: [...KMS, 'pillar-api'] },
         () => post('rewrap'),
         async () => (await left()) === 0,
       );
-      const kid = `pillars-v${before}`;
       await through(
         `version ${before} opens nothing`,
-        first,
+        { step, names: [...KMS, 'pillar-api'] },
         () => post('min-version', { version: next }),
-        async () =>
-          (await versions()).some((one) => one.version === before && !(one as { opens?: boolean }).opens),
+        async () => (await versions()).some((one) => one.version === before && !one.opens),
       );
       await through(
-        `${kid} is destroyed`,
-        second,
+        `version ${before} is destroyed`,
+        { step, names: KMS },
         () => post('destroy', { version: before }),
         async () => (await stateOf(before)) === 'destroyed',
       );
+      await through(
+        `version ${before} is taken back`,
+        { step, names: KMS },
+        () => post('undestroy', { version: before }),
+        async () => (await stateOf(before)) === 'retired',
+      );
+      await post('destroy', { version: before });
     }
     stopping.abort();
     await Promise.all(busy);
     assert.deepEqual(faults.slice(0, 3), []);
+    assert.ok(deaths >= 3 * STEPS.length, `${deaths} kills`);
     assert.ok(merges > 50 && passing < merges / 2, `${merges} merges, ${passing} of them not answered`);
     const all = await versions();
     assert.deepEqual(
       all.map(({ state, values }) => [state, values > 0]),
-      [
-        ['destroyed', false],
-        ['destroyed', false],
-        ['destroyed', false],
-        ['active', true],
-      ],
+      [...STEPS.map(() => ['destroyed', false]), ['active', true]],
     );
     // Sealed by a version that had a successor already when it was asked for.
     const late = samples.filter(({ startMs, kid }) => {
