@@ -6,7 +6,7 @@ import fc from 'fast-check';
 /** A failed property names its seed; FUZZ_SEED runs the same cases again. */
 const SEED = Number(process.env.FUZZ_SEED ?? randomInt(2 ** 31));
 /** No answer to a mutant may take longer, on a machine that does other things too; milliseconds. */
-const SLOWEST_MS = 2000;
+const SLOWEST_MS = 5000;
 
 /** How a property is run: so many cases, or as many as the time allows where the machine is slow. */
 export function fuzzRuns(numRuns: number, limitMs = 15_000) {

@@ -123,6 +123,19 @@ describe('rights', () => {
     assert.match(await outcome(await sign(admin)), /^forbidden: /u));
 });
 
+test('clocks may differ by five seconds, and no more', async () => {
+  const ages = [
+    [-4, 'good for alice'],
+    [34, 'good for alice'],
+    [-6, 'unauthorized'],
+    [36, 'unauthorized'],
+  ] as const;
+  for (const [age, expected] of ages) {
+    const text = await outcome(await sign(alice, { iat: now - age, exp: now - age + 30 }));
+    assert.ok(text.startsWith(expected), `${age}: ${text}`);
+  }
+});
+
 describe('refused', () => {
   const table: [string, () => Promise<string> | string, RegExp][] = [
     ['for another act', () => sign(alice, { act: 'master.issue' }), /another act/u],

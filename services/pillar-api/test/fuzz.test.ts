@@ -110,25 +110,29 @@ describe('pillar-api, asked with mutants', () => {
     const { items } = await bus.request(kmsSeal, { items: asked }, startCall(5000));
     const sealed = items.map((item) => (item.ok ? encodeTree(zEnc, item.result) : assert.fail()));
     const fields = sealed.map((value) => (toPlain(value) as { $enc: EncFields }).$enc);
-    const create = async (text: string) => {
-      const body = `{"tgt_type":"root","name":"given","is_secret":true,"value":${text}}`;
-      const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': 'application/json' };
-      const answer = await fetch(new URL('/pillars', world.api.url), { method: 'POST', headers, body });
+    const routes = [
+      ['/pillars', 'application/json', ''],
+      ['/import', 'application/x-ndjson', '"kind":"pillar",'],
+    ] as const;
+    const create = async (text: string, [url, type, kind]: (typeof routes)[number]) => {
+      const body = `{${kind}"tgt_type":"root","name":"given","is_secret":true,"value":${text}}`;
+      const headers = { authorization: `Bearer ${world.adminToken}`, 'content-type': type };
+      const answer = await fetch(new URL(url, world.api.url), { method: 'POST', headers, body });
       return { status: answer.status, text: await answer.text() };
     };
     await fc.assert(
-      fc.asyncProperty(encMutants(fields), async (text) => {
+      fc.asyncProperty(encMutants(fields), fc.constantFrom(...routes), async (text, route) => {
         const value = parse(text);
         // Not sealed at all: a secret like any other.
         if (value !== undefined && !hasEncMarker(value) && !hasNestedEncMarker(value)) return;
         if (value !== undefined && valuesEqual(value, sealed[0] as Value)) return;
-        const answer = await create(text);
+        const answer = await create(text, route);
         assert.ok([400, 413, 422].includes(answer.status), `${answer.status} ${answer.text}`);
         assertTellsNothing(answer.text, [SECRET, ...fields.map(({ ct_b64 }) => String(ct_b64))]);
       }),
       fuzzRuns(300),
     );
-    const made = await create(JSON.stringify({ $enc: fields[0] }));
+    const made = await create(JSON.stringify({ $enc: fields[0] }), routes[0]);
     assert.equal(made.status, 201, made.text);
     const { pid } = JSON.parse(made.text) as { pid: string };
     assert.equal(plain(await world.admin.send('POST', `/pillars/${pid}/reveal`)).value, SECRET);
