@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isErrorCode } from './errors.ts';
+import type { GrantAct } from './grant.ts';
 import { LIMITS } from './limits.ts';
 
 /** Names of the NATS users: one per service, one for the operator, one that may make streams. */
@@ -39,6 +40,8 @@ export type Endpoint<Req extends z.ZodType = z.ZodType, Res extends z.ZodType = 
   response: Res;
   /** The answer holds a secret: it is encrypted to the process that asked. */
   sealedAnswer?: true;
+  /** What a grant has to be for that the request carries in `grant`; without it none is asked for. */
+  grant?: GrantAct;
   wire?: WireForm<z.output<Req>, z.output<Res>>;
 };
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { int } from './codec.ts';
 import { defineEndpoint, subjectOf } from './endpoints.ts';
-import { zGrant } from './kms.ts';
+import { defineGranted, zGrant } from './grant.ts';
 
 /** The keyring of crypto-kms as others ask for it: never a key. */
 
@@ -44,10 +44,11 @@ export const kmsListKeys = defineEndpoint({
 });
 
 /** Makes the next version of a key, with an admin's grant for this key. */
-export const kmsRotateKey = defineEndpoint({
+export const kmsRotateKey = defineGranted({
   subject: subjectOf('kms', 'keys-rotate.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'key.rotate',
   request: z.strictObject({ grant: zGrant, name: z.string().min(1).max(48) }),
   response: z.strictObject({ version: zKeyVersion }),
 });
@@ -59,28 +60,31 @@ const zOneVersion = z.strictObject({
 });
 
 /** Bars older versions of a key from opening, or lets them open again; with an admin's grant for this key and version. */
-export const kmsSetMinVersion = defineEndpoint({
+export const kmsSetMinVersion = defineGranted({
   subject: subjectOf('kms', 'keys-min-version.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'key.min-version',
   request: zOneVersion,
   response: z.strictObject({}),
 });
 
 /** Gives a barred version up: it is gone for good a while later. With an admin's grant for this key and version. */
-export const kmsDestroyKey = defineEndpoint({
+export const kmsDestroyKey = defineGranted({
   subject: subjectOf('kms', 'keys-destroy.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'key.destroy',
   request: zOneVersion,
   response: z.strictObject({ version: zKeyVersion }),
 });
 
 /** Takes that back, as long as it is not gone. */
-export const kmsUndestroyKey = defineEndpoint({
+export const kmsUndestroyKey = defineGranted({
   subject: subjectOf('kms', 'keys-undestroy.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'key.undestroy',
   request: zOneVersion,
   response: z.strictObject({ version: zKeyVersion }),
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { zEnc } from './enc.ts';
 import { batchOf, defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
+import { defineGranted, zGrant } from './grant.ts';
 import { zScope } from './http/tokens.ts';
 import { openForMergerWire } from './kms-open-wire.ts';
 import { LIMITS } from './limits.ts';
@@ -25,38 +26,6 @@ const zItemContext = zOpenContext;
 /** A value with the marker `$enc`, as it is stored; the KMS checks the form and answers for each item. */
 const zStoredEnc = zValue;
 
-export const GRANT_AUDIENCE = 'crypto-kms';
-/** Seconds a grant may be old. */
-export const GRANT_LIFETIME_S = 30;
-export const GRANT_ACTS = [
-  'reveal',
-  'reseal',
-  'master.issue',
-  'master.revoke',
-  'reader.put',
-  'reader.delete',
-  'key.rotate',
-  'key.min-version',
-  'key.destroy',
-  'key.undestroy',
-  'task.issue',
-  'enrolment.make',
-] as const;
-export type GrantAct = (typeof GRANT_ACTS)[number];
-/**
- * Claims of a grant: an HS256 JWT, `kid` = id of the user's API token, key = deriveGrantKey(token). `res` names the one
- * thing it is good for: the data AAD (reveal), `resealResource` (reseal), the master id, the jti, the token id, the key (rotate),
- * or `keyVersionResource`. Used once (jti).
- */
-export const zGrantClaims = z.object({
-  aud: z.literal(GRANT_AUDIENCE),
-  sub: z.string().min(1),
-  act: z.enum(GRANT_ACTS),
-  res: z.string().min(1).max(8192),
-  jti: z.string().min(16).max(64),
-});
-export const zGrant = z.string().min(1).max(16384);
-
 export const kmsSeal = defineEndpoint({
   subject: subjectOf('kms', 'seal.api'),
   server: 'crypto-kms',
@@ -66,11 +35,12 @@ export const kmsSeal = defineEndpoint({
 });
 
 /** Reveal: one item, with a grant of the user who asks. */
-export const kmsOpenForApi = defineEndpoint({
+export const kmsOpenForApi = defineGranted({
   subject: subjectOf('kms', 'open.api'),
   sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'reveal',
   request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
   response: z.strictObject({ value: zValue }),
 });
@@ -79,10 +49,11 @@ export const kmsOpenForApi = defineEndpoint({
  * Checks that `$enc` values given by a user open under exactly their AAD, without returning the plaintext.
  * Needs a reveal grant for each AAD: only who may read secrets may store sealed values.
  */
-export const kmsVerifyForApi = defineEndpoint({
+export const kmsVerifyForApi = defineGranted({
   subject: subjectOf('kms', 'verify.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'reveal',
   request: z.strictObject({ grant: zGrant, context: zItemContext, enc: zStoredEnc }),
   response: z.strictObject({}),
 });
@@ -92,10 +63,11 @@ export const kmsVerifyForApi = defineEndpoint({
  * grant is for exactly these places, in this order, and its user may read secrets: who can choose where a secret
  * stands can choose who reads it.
  */
-export const kmsReseal = defineEndpoint({
+export const kmsReseal = defineGranted({
   subject: subjectOf('kms', 'reseal.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'reseal',
   request: z.strictObject({
     grant: zGrant,
     items: batchOf(z.strictObject({ from: zItemContext, to: zItemContext, enc: zStoredEnc })),
@@ -162,10 +134,11 @@ export const kmsMac = defineEndpoint({
 /** `task`: may make the identities of tasks. */
 export const READER_RIGHTS = ['reveal', 'admin', 'task'] as const;
 /** Registers the grant key of a new API token; the grant is an admin's. */
-export const kmsPutReader = defineEndpoint({
+export const kmsPutReader = defineGranted({
   subject: subjectOf('kms', 'readers-put.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'reader.put',
   request: z.strictObject({
     grant: zGrant,
     token_id: z.string().regex(/^[A-Za-z0-9]{8,32}$/u),
@@ -180,10 +153,11 @@ export const kmsPutReader = defineEndpoint({
   response: z.strictObject({}),
 });
 
-export const kmsDeleteReader = defineEndpoint({
+export const kmsDeleteReader = defineGranted({
   subject: subjectOf('kms', 'readers-delete.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'reader.delete',
   request: z.strictObject({ grant: zGrant, token_id: z.string().min(1).max(32) }),
   response: z.strictObject({ deleted: z.boolean() }),
 });
@@ -213,11 +187,12 @@ export function masterSubject(master: string): string {
 }
 
 /** Makes a token for a logical master; returned once, kept nowhere. */
-export const kmsIssueMaster = defineEndpoint({
+export const kmsIssueMaster = defineGranted({
   subject: subjectOf('kms', 'identity-issue.api'),
   sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'master.issue',
   request: z.strictObject({
     grant: zGrant,
     master: zMasterId,
@@ -226,10 +201,11 @@ export const kmsIssueMaster = defineEndpoint({
   response: z.strictObject({ token: z.string(), jti: z.string(), expires_at_ms: int() }),
 });
 
-export const kmsRevokeIdentity = defineEndpoint({
+export const kmsRevokeIdentity = defineGranted({
   subject: subjectOf('kms', 'identity-revoke.api'),
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'master.revoke',
   request: z.strictObject({ grant: zGrant, jti: z.string().min(16).max(64) }),
   response: z.strictObject({}),
 });

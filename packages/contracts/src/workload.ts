@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { int, zValue } from './codec.ts';
 import { batchOf, defineEndpoint, itemResult, subjectOf } from './endpoints.ts';
-import { zGrant, zOpenContext } from './kms.ts';
+import { defineGranted, zGrant } from './grant.ts';
+import { zOpenContext } from './kms.ts';
 import { zMasterId, zMinionId, zTaskId, zTemplateId, zUserSub } from './names.ts';
 import { minionEnv, type ParsedEnv, parseEnv, taskEnv, taskTemplateEnv } from './pillarenv.ts';
 
@@ -115,16 +116,6 @@ function isSame(
   );
 }
 
-/** What `res` of a grant names that has a task's identity made. */
-export function taskIdentityResource(task: string, template: string): string {
-  return `task:${task};template:${template}`;
-}
-
-/** What `res` of a grant names that lets a host enrol. */
-export function enrolmentResource(workload: Workload, sid: string): string {
-  return `${workloadSubject(workload)};sid:${sid}`;
-}
-
 export const zWorkloadToken = z.string().min(1).max(8192);
 const zIssued = z.strictObject({
   token: z.string(),
@@ -134,11 +125,12 @@ const zIssued = z.strictObject({
 });
 
 /** Makes the identity of a task, with a grant of whoever makes the task; it is the owner. */
-export const kmsIssueTask = defineEndpoint({
+export const kmsIssueTask = defineGranted({
   subject: subjectOf('kms', 'identity-task.api'),
   sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'task.issue',
   request: z.strictObject({ grant: zGrant, task: zTaskId, template: zTemplateId }),
   response: zIssued,
 });
@@ -171,11 +163,12 @@ export const ENROLMENT_TOKEN = /^cole_([A-Za-z0-9-]{16,64})_([A-Za-z0-9_-]{43})$
 export const ENROLMENT_LIFETIME_MAX_S = 7 * 86_400;
 
 /** Makes a one-time token, with an admin's grant: shown once, of which only the hash is kept. */
-export const kmsMakeEnrolment = defineEndpoint({
+export const kmsMakeEnrolment = defineGranted({
   subject: subjectOf('kms', 'enrolment-make.api'),
   sealedAnswer: true,
   server: 'crypto-kms',
   callers: ['pillar-api'],
+  grant: 'enrolment.make',
   request: z.strictObject({
     grant: zGrant,
     workload: zWorkload,

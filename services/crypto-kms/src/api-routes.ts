@@ -20,24 +20,23 @@ import { changeOnRecord, onRecord, pillarRef } from './trail.ts';
 /** The longest life of an identity, seconds: how long a revoked jti has to be remembered at most. */
 const LONGEST_LIFE_S = 366 * 86_400 + 60;
 
-/** Reveal and verify: one sealed value, with a grant for exactly its AAD. */
+/** Reveal and verify: one sealed value, with a grant for exactly it in exactly this place. */
 export function openRoutes(keys: Keys, guard: GrantGuard): Route[] {
-  const open = async (context: OpenContext, enc: Value) => {
+  const open = async ({ context, enc }: { context: OpenContext; enc: Value }) => {
     checkOpenContext(context);
     return openValue(keys, aadOf(context), enc);
   };
-  const what = (grant: string, context: OpenContext) => ({
-    act: 'reveal' as const,
-    ...{ grant, resource: aadOf(context), reveals: [context], objectRef: pillarRef(context) },
+  const what = ({ context }: { context: OpenContext }) => ({
+    ...{ reveals: [context], objectRef: pillarRef(context) },
   });
   return [
-    route(kmsOpenForApi, async ({ grant, context, enc }, call) => {
-      const guarded = { endpoint: kmsOpenForApi, call, ...what(grant, context) };
-      return { value: await guard(guarded, onRecord, () => open(context, enc)) };
+    route(kmsOpenForApi, async (message, call) => {
+      const guarded = { endpoint: kmsOpenForApi, message, call, ...what(message) };
+      return { value: await guard(guarded, onRecord, () => open(message)) };
     }),
-    route(kmsVerifyForApi, async ({ grant, context, enc }, call) => {
-      const guarded = { endpoint: kmsVerifyForApi, call, verb: 'verify', ...what(grant, context) };
-      await guard(guarded, onRecord, () => open(context, enc));
+    route(kmsVerifyForApi, async (message, call) => {
+      const guarded = { endpoint: kmsVerifyForApi, message, call, verb: 'verify', ...what(message) };
+      await guard(guarded, onRecord, () => open(message));
       return {};
     }),
   ];
@@ -51,33 +50,18 @@ export function identityRoutes(
   nowS: () => number,
 ): Route[] {
   return [
-    route(kmsIssueMaster, ({ grant, master, lifetime_s }, call) => {
+    route(kmsIssueMaster, (message, call) => {
+      const { master, lifetime_s } = message;
       const objectRef = { resource: 'masters', name: master, subresource: 'token' };
-      const what = {
-        endpoint: kmsIssueMaster,
-        call,
-        act: 'master.issue',
-        grant,
-        resource: master,
-        objectRef,
-      } as const;
-      return guard(what, changeOnRecord, async () => {
+      return guard({ endpoint: kmsIssueMaster, message, call, objectRef }, changeOnRecord, async () => {
         const { token, jti, expiresAtMs } = await tokens.issue(master, lifetime_s);
         return { token, jti, expires_at_ms: expiresAtMs };
       });
     }),
-    route(kmsRevokeIdentity, ({ grant, jti }, call) => {
-      const objectRef = { resource: 'identities', name: jti };
-      const what = {
-        endpoint: kmsRevokeIdentity,
-        call,
-        act: 'master.revoke',
-        grant,
-        resource: jti,
-        objectRef,
-      } as const;
-      return guard(what, changeOnRecord, async () => {
-        await revocations.revoke(jti, nowS() + LONGEST_LIFE_S);
+    route(kmsRevokeIdentity, (message, call) => {
+      const objectRef = { resource: 'identities', name: message.jti };
+      return guard({ endpoint: kmsRevokeIdentity, message, call, objectRef }, changeOnRecord, async () => {
+        await revocations.revoke(message.jti, nowS() + LONGEST_LIFE_S);
         return {};
       });
     }),
@@ -87,32 +71,19 @@ export function identityRoutes(
 /** The registry of grant keys. */
 export function readerRoutes(readers: Readers, guard: GrantGuard): Route[] {
   return [
-    route(kmsPutReader, ({ grant, ...reader }, call) => {
+    route(kmsPutReader, (message, call) => {
+      const { grant: _, ...reader } = message;
       const objectRef = { resource: 'readers', name: reader.token_id };
-      const what = {
-        endpoint: kmsPutReader,
-        call,
-        act: 'reader.put',
-        grant,
-        resource: reader.token_id,
-        objectRef,
-      } as const;
-      return guard(what, changeOnRecord, async () => {
+      return guard({ endpoint: kmsPutReader, message, call, objectRef }, changeOnRecord, async () => {
         await readers.put({ ...reader, origin: 'api' });
         return {};
       });
     }),
-    route(kmsDeleteReader, ({ grant, token_id }, call) => {
-      const objectRef = { resource: 'readers', name: token_id };
-      const what = {
-        endpoint: kmsDeleteReader,
-        call,
-        act: 'reader.delete',
-        grant,
-        resource: token_id,
-        objectRef,
-      } as const;
-      return guard(what, changeOnRecord, async () => ({ deleted: await readers.remove(token_id) }));
+    route(kmsDeleteReader, (message, call) => {
+      const objectRef = { resource: 'readers', name: message.token_id };
+      return guard({ endpoint: kmsDeleteReader, message, call, objectRef }, changeOnRecord, async () => ({
+        deleted: await readers.remove(message.token_id),
+      }));
     }),
   ];
 }

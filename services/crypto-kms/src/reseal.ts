@@ -7,7 +7,6 @@ import {
   kmsCheck,
   kmsReseal,
   kmsRewrap,
-  resealResource,
 } from '@colonnade/contracts';
 import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkOpenContext, checkSealContext } from './context.ts';
@@ -24,22 +23,19 @@ const RECORDED_PLACES = 5;
  * reveal needs: a grant of a user who may read secrets, good once, for exactly these places.
  */
 export function resealRoute(keys: Keys, guard: GrantGuard, events: Events): Route {
-  return route(kmsReseal, async ({ grant, items }, call) => {
+  return route(kmsReseal, async (message, call) => {
+    const { items } = message;
     const moves = items.map(({ from, to }) => ({ from: aadOf(from), to: aadOf(to) }));
     const [first] = items;
     const isOne = items.length === 1 && first !== undefined;
     const what = {
-      endpoint: kmsReseal,
-      call,
-      act: 'reseal',
-      grant,
-      resource: resealResource(moves),
+      ...{ endpoint: kmsReseal, message, call },
       reveals: items.map(({ from }) => from),
       objectRef: isOne ? pillarRef(first.from) : { resource: 'pillars' },
-    } as const;
-    const record: Parameters<typeof guard<Done>>[1] = (span, work) =>
+    };
+    const record = (span: AuditSpan, work: () => Promise<Done>) =>
       onRecord(span, work, (done) => ({ ...placesOf(moves), ...outcomeAnnotations(done) }));
-    const done = await guard<Done>(what, record, async () => {
+    const done = await guard(what, record, async () => {
       checkBatchBytes(items);
       await keys.prepare(items.length);
       return await answerEach(items, call, ({ from, to, enc }) => {

@@ -37,7 +37,7 @@ const context = {
   name: 'x',
 };
 const reveal = async () =>
-  api.request(kmsOpenForApi, { grant: await kms.grant('reveal', 'root:root:base:x'), context, enc }, call());
+  api.request(kmsOpenForApi, await kms.granted(kmsOpenForApi, { context, enc }), call());
 const merge = async (budgetMs = 300) =>
   merger.request(
     kmsOpenForMerger,
@@ -51,8 +51,8 @@ before(async () => {
   ({ url } = await kms.start({ KMS_AUDIT_BUFFER: String(BUFFER) }));
   api = await kms.bus.as('pillar-api');
   merger = await kms.bus.as('pillar-merger');
-  const grant = await kms.grant('master.issue', 'm1');
-  ({ token, jti } = await api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 600 }, call()));
+  const asked = await kms.granted(kmsIssueMaster, { master: 'm1', lifetime_s: 600 });
+  ({ token, jti } = await api.request(kmsIssueMaster, asked, call()));
   const { items } = await api.request(kmsSeal, { items: [{ context, value: 'v' }] }, call());
   assert.ok(items[0]?.ok);
   enc = encodeTree(zEnc, items[0].result);
@@ -85,23 +85,25 @@ test('without a place for records, nothing that needs one happens', async () => 
   await rejects(reveal(), 'bus_unavailable');
   await rejects(
     kms
-      .grant('master.issue', 'm1')
-      .then((grant) => api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 60 }, call())),
+      .granted(kmsIssueMaster, { master: 'm1', lifetime_s: 60 })
+      .then((asked) => api.request(kmsIssueMaster, asked, call())),
     'bus_unavailable',
   );
   const reader = makeApiToken();
   const put = {
-    grant: await kms.grant('reader.put', reader.id),
     token_id: reader.id,
     sub: 'eve',
     rights: ['reveal' as const],
     grant_key_hex: deriveGrantKey(reader.token).toString('hex'),
     expires_at_ms: null,
   };
-  await rejects(api.request(kmsPutReader, put, call()), 'bus_unavailable');
+  await rejects(
+    api.request(kmsPutReader, await kms.granted(kmsPutReader, put), call()),
+    'bus_unavailable',
+  );
   assert.equal((await readdir(path.join(kms.stateDir, 'readers'))).length, 1);
   await rejects(
-    api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call()),
+    api.request(kmsRevokeIdentity, await kms.granted(kmsRevokeIdentity, { jti }), call()),
     'bus_unavailable',
   );
   assert.deepEqual(await readdir(path.join(kms.stateDir, 'revoked')), []);

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import {
-  BOOTSTRAP_SUB,
   HEADER_BUDGET_MS,
   HEADER_REPLY_KEY,
   kmsIssueMaster,
@@ -15,7 +14,7 @@ import {
   LIMITS,
 } from '@colonnade/contracts';
 import { headers, type NatsConnection } from '../../../test/support/real-bus.ts';
-import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, type PreparedKms, prepareKms, rejects } from './support.ts';
 
 let kms: PreparedKms;
 let api: NatsConnection;
@@ -28,8 +27,8 @@ before(async () => {
   api = await kms.bus.raw('pillar-api');
   merger = await kms.bus.raw('pillar-merger');
   const bus = await kms.bus.as('pillar-api');
-  const grant = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'master.issue', res: 'm1' });
-  ({ token } = await bus.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 60 }, call()));
+  const asked = await kms.granted(kmsIssueMaster, { master: 'm1', lifetime_s: 60 });
+  ({ token } = await bus.request(kmsIssueMaster, asked, call()));
 });
 after(() => kms[Symbol.asyncDispose]());
 

@@ -19,7 +19,7 @@ import {
   rootTarget,
 } from '@colonnade/contracts';
 import { createLocalJWKSet, decodeJwt, jwtVerify } from 'jose';
-import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, makeApiToken, type PreparedKms, prepareKms, rejects, withGrant } from './support.ts';
 
 let kms: PreparedKms;
 let url: string;
@@ -37,11 +37,9 @@ before(async () => {
 after(() => kms[Symbol.asyncDispose]());
 
 const issue = async (master: string) =>
-  api.request(
-    kmsIssueMaster,
-    { grant: await kms.grant('master.issue', master), master, lifetime_s: 600 },
-    call(),
-  );
+  api.request(kmsIssueMaster, await kms.granted(kmsIssueMaster, { master, lifetime_s: 600 }), call());
+const revoke = async (jti: string) =>
+  api.request(kmsRevokeIdentity, await kms.granted(kmsRevokeIdentity, { jti }), call());
 
 /** The code with which a merge under this token is answered; an item that does not open counts as let in. */
 async function openWith(token: string, master = 'm1'): Promise<string> {
@@ -63,14 +61,13 @@ async function openWith(token: string, master = 'm1'): Promise<string> {
 async function putReader(rights: ('reveal' | 'admin')[], sub: string, expiresAtMs: number | null = null) {
   const reader = makeApiToken();
   const message = {
-    grant: await kms.grant('reader.put', reader.id),
     token_id: reader.id,
     sub,
     rights,
     grant_key_hex: deriveGrantKey(reader.token).toString('hex'),
     expires_at_ms: expiresAtMs,
   };
-  await api.request(kmsPutReader, message, call());
+  await api.request(kmsPutReader, await kms.granted(kmsPutReader, message), call());
   return { ...reader, sub, message };
 }
 
@@ -97,9 +94,9 @@ describe('tokens of masters', () => {
     const { token, jti } = await issue('m1');
     for (let i = 0; i < 10; i += 1) assert.equal(await openWith(token), 'let in');
     assert.equal(await openWith(token, 'm2'), 'unauthorized');
-    await api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call());
+    await revoke(jti);
     for (let i = 0; i < 10; i += 1) assert.equal(await openWith(token), 'unauthorized');
-    await api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call());
+    await revoke(jti);
     assert.equal(await openWith((await issue('m1')).token), 'let in');
     // A third one that starts later knows as well.
     await using _third = await kms.start();
@@ -107,19 +104,18 @@ describe('tokens of masters', () => {
   });
 
   test('are issued and revoked only with an admin grant for exactly that', async () => {
-    const request = async (grant: string, master = 'm1') =>
-      api.request(kmsIssueMaster, { grant, master, lifetime_s: 600 }, call());
-    await rejects(request(await kms.grant('master.issue', 'm2')), 'unauthorized');
-    await rejects(request(await kms.grant('reveal', 'm1')), 'unauthorized');
-    await rejects(request('not a grant'), 'unauthorized');
-    const reader = await putReader(['reveal'], 'alice');
-    await rejects(
-      request(await signGrant(reader.token, { sub: 'alice', act: 'master.issue', res: 'm1' })),
-      'forbidden',
-    );
+    const asked = { master: 'm1', lifetime_s: 600 };
+    const request = async ({ grant }: { grant: string }) =>
+      api.request(kmsIssueMaster, { grant, ...asked }, call());
     const jti = randomUUID();
+    const revoking = await kms.granted(kmsRevokeIdentity, { jti });
+    await rejects(request(await kms.granted(kmsIssueMaster, { ...asked, master: 'm2' })), 'unauthorized');
+    await rejects(request(revoking), 'unauthorized');
+    await rejects(request({ grant: 'not a grant' }), 'unauthorized');
+    const reader = await putReader(['reveal'], 'alice');
+    await rejects(request(await withGrant(reader, kmsIssueMaster, asked)), 'forbidden');
     await rejects(
-      api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', randomUUID()), jti }, call()),
+      api.request(kmsRevokeIdentity, { ...revoking, jti: randomUUID() }, call()),
       'unauthorized',
     );
     const failed = (await kms.records()).filter(
@@ -138,7 +134,7 @@ describe('tokens of masters', () => {
 
   test('a change is on record before it is made', async () => {
     const { jti } = await issue('m7');
-    await api.request(kmsRevokeIdentity, { grant: await kms.grant('master.revoke', jti), jti }, call());
+    await revoke(jti);
     const stages = (await kms.records()).filter((r) => r.objectRef?.name === jti).map((r) => r.stage);
     assert.deepEqual(stages, ['RequestReceived', 'ResponseComplete']);
   });
@@ -147,16 +143,11 @@ describe('tokens of masters', () => {
 describe('readers', () => {
   test('a put reader may use its rights, a deleted one nothing', async () => {
     const bob = await putReader(['admin'], 'bob');
-    const grant = () => signGrant(bob.token, { sub: 'bob', act: 'master.issue', res: 'm3' });
-    const use = async () =>
-      api.request(kmsIssueMaster, { grant: await grant(), master: 'm3', lifetime_s: 60 }, call());
+    const asked = { master: 'm3', lifetime_s: 60 };
+    const use = async () => api.request(kmsIssueMaster, await withGrant(bob, kmsIssueMaster, asked), call());
     for (let i = 0; i < 4; i += 1) await use();
     const remove = async () =>
-      api.request(
-        kmsDeleteReader,
-        { grant: await kms.grant('reader.delete', bob.id), token_id: bob.id },
-        call(),
-      );
+      api.request(kmsDeleteReader, await kms.granted(kmsDeleteReader, { token_id: bob.id }), call());
     assert.equal((await remove()).deleted, true);
     assert.equal((await remove()).deleted, false);
     for (let i = 0; i < 4; i += 1) await rejects(use(), 'unauthorized');
@@ -164,20 +155,17 @@ describe('readers', () => {
 
   test('cannot be put by someone who is no admin, nor taken over with another key', async () => {
     const carol = await putReader(['reveal'], 'carol');
-    const again = { ...carol.message, grant: await kms.grant('reader.put', carol.id) };
-    await api.request(kmsPutReader, again, call());
-    const stolen = {
-      ...again,
-      grant: await kms.grant('reader.put', carol.id),
-      grant_key_hex: randomBytes(32).toString('hex'),
-    };
-    await rejects(api.request(kmsPutReader, stolen, call()), 'conflict');
-    const own = {
-      ...carol.message,
-      rights: ['admin' as const],
-      grant: await signGrant(carol.token, { sub: 'carol', act: 'reader.put', res: carol.id }),
-    };
-    await rejects(api.request(kmsPutReader, own, call()), 'forbidden');
+    await api.request(kmsPutReader, await kms.granted(kmsPutReader, carol.message), call());
+    const stolen = { ...carol.message, grant_key_hex: randomBytes(32).toString('hex') };
+    await rejects(
+      api.request(kmsPutReader, await kms.granted(kmsPutReader, stolen), call()),
+      'conflict',
+    );
+    const own = { ...carol.message, rights: ['admin' as const] };
+    await rejects(
+      api.request(kmsPutReader, await withGrant(carol, kmsPutReader, own), call()),
+      'forbidden',
+    );
   });
 
   test('are kept from other users of the machine', async () => {
@@ -196,14 +184,15 @@ test('a deleted bootstrap token stays deleted over a restart; a new one is taken
   await writeFile(file, second.token, { mode: 0o600 });
   const start = () => kms.start({ BOOTSTRAP_TOKEN_FILE: file });
   const use = async () => {
-    const grant = await signGrant(second.token, { sub: BOOTSTRAP_SUB, act: 'master.issue', res: 'm1' });
-    return api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 60 }, call());
+    const asked = { master: 'm1', lifetime_s: 60 };
+    const holder = { token: second.token, sub: BOOTSTRAP_SUB };
+    return api.request(kmsIssueMaster, await withGrant(holder, kmsIssueMaster, asked), call());
   };
   await rejects(use(), 'unauthorized');
   await (await start())[Symbol.asyncDispose]();
   await use();
-  const grant = await kms.grant('reader.delete', second.id);
-  assert.equal((await api.request(kmsDeleteReader, { grant, token_id: second.id }, call())).deleted, true);
+  const asked = await kms.granted(kmsDeleteReader, { token_id: second.id });
+  assert.equal((await api.request(kmsDeleteReader, asked, call())).deleted, true);
   await (await start())[Symbol.asyncDispose]();
   await rejects(use(), 'unauthorized');
 });
@@ -212,14 +201,15 @@ test('the bootstrap token comes back when nobody could administer any more', asy
   await using own = await prepareKms();
   const first = await own.start();
   const ownApi = await own.bus.as('pillar-api');
-  const grant = await own.grant('reader.delete', own.admin.id);
-  await ownApi.request(kmsDeleteReader, { grant, token_id: own.admin.id }, call());
-  const use = async () =>
-    ownApi.request(
-      kmsIssueMaster,
-      { grant: await own.grant('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
-      call(),
-    );
+  await ownApi.request(
+    kmsDeleteReader,
+    await own.granted(kmsDeleteReader, { token_id: own.admin.id }),
+    call(),
+  );
+  const use = async () => {
+    const asked = { master: 'm1', lifetime_s: 60 };
+    return ownApi.request(kmsIssueMaster, await own.granted(kmsIssueMaster, asked), call());
+  };
   await rejects(use(), 'unauthorized');
   await first[Symbol.asyncDispose]();
   await own.start();

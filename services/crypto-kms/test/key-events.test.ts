@@ -8,8 +8,6 @@ import {
   type CloudEvent,
   decode,
   EVENTS_STREAM,
-  type GrantAct,
-  keyVersionResource,
   kmsDestroyKey,
   kmsRotateKey,
   kmsSetMinVersion,
@@ -31,13 +29,12 @@ after(() => kms[Symbol.asyncDispose]());
 const ROOT = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PREPUBLISH_S: '1' };
 const LIMIT = { limitMs: 20_000 };
 const rotate = async () =>
-  api.request(kmsRotateKey, { grant: await kms.grant('key.rotate', 'pillars'), name: 'pillars' }, call());
-const asked = async (act: GrantAct, version: number) => {
-  const name = 'pillars';
-  return { grant: await kms.grant(act, keyVersionResource(name, version)), name, version };
-};
+  api.request(kmsRotateKey, await kms.granted(kmsRotateKey, { name: 'pillars' }), call());
+type KeyDecision = typeof kmsSetMinVersion | typeof kmsDestroyKey | typeof kmsUndestroyKey;
+const asked = (endpoint: KeyDecision, version: number) =>
+  kms.granted(endpoint, { name: 'pillars', version });
 const setMinVersion = async (version: number) =>
-  api.request(kmsSetMinVersion, await asked('key.min-version', version), call());
+  api.request(kmsSetMinVersion, await asked(kmsSetMinVersion, version), call());
 
 /** Every event in the stream, with its subject. */
 async function stored(): Promise<{ subject: string; event: CloudEvent }[]> {
@@ -69,9 +66,9 @@ test('what becomes of a version is told, each once, by two replicas', async () =
   await untilTold('activated 2');
   await setMinVersion(2);
   await untilTold('barred 2');
-  await api.request(kmsDestroyKey, await asked('key.destroy', 1), call());
+  await api.request(kmsDestroyKey, await asked(kmsDestroyKey, 1), call());
   await untilTold('destroyed 1');
-  await api.request(kmsUndestroyKey, await asked('key.undestroy', 1), call());
+  await api.request(kmsUndestroyKey, await asked(kmsUndestroyKey, 1), call());
   await untilTold('undestroyed 1');
   await setMinVersion(1);
   await untilTold('unbarred 1');

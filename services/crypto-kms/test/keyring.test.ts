@@ -14,7 +14,6 @@ import {
   kmsSeal,
   kmsSetMinVersion,
   rootTarget,
-  taskIdentityResource,
   zEnc,
 } from '@colonnade/contracts';
 import { decodeProtectedHeader } from 'jose';
@@ -41,16 +40,12 @@ async function seal(): Promise<Enc> {
 }
 
 async function open(enc: Enc): Promise<unknown> {
-  const message = {
-    grant: await kms.grant('reveal', 'root:root:base:x'),
-    context,
-    enc: encodeTree(zEnc, enc),
-  };
-  return (await api.request(kmsOpenForApi, message, call())).value;
+  const asked = await kms.granted(kmsOpenForApi, { context, enc: encodeTree(zEnc, enc) });
+  return (await api.request(kmsOpenForApi, asked, call())).value;
 }
 
 const rotate = async (name = 'pillars') =>
-  api.request(kmsRotateKey, { grant: await kms.grant('key.rotate', name), name }, call());
+  api.request(kmsRotateKey, await kms.granted(kmsRotateKey, { name }), call());
 
 const versions = async (key = 'pillars') =>
   (await api.request(kmsListKeys, {}, call())).keys.find(({ name }) => name === key)?.versions ?? [];
@@ -100,8 +95,8 @@ test('only an admin rotates, and only a key there is', async () => {
   const count = (await versions()).length;
   await rejects(api.request(kmsRotateKey, { grant: 'x', name: 'pillars' }, call()), 'unauthorized');
   await rejects(rotate('other'), 'not_found');
-  const forAnother = await kms.grant('key.rotate', 'other');
-  await rejects(api.request(kmsRotateKey, { grant: forAnother, name: 'pillars' }, call()), 'unauthorized');
+  const forAnother = await kms.granted(kmsRotateKey, { name: 'other' });
+  await rejects(api.request(kmsRotateKey, { ...forAnother, name: 'pillars' }, call()), 'unauthorized');
   assert.equal((await versions()).length, count);
 });
 
@@ -111,13 +106,11 @@ test('the timer rotates by age and erases what was destroyed, on record as its o
   });
   const count = (await versions()).length;
   await waitFor('two more versions', async () => (await versions()).length >= count + 2, { limitMs: 20_000 });
-  const change = async (act: 'key.min-version' | 'key.destroy', version: number) => {
-    const message = { grant: await kms.grant(act, `pillars:${version}`), name: 'pillars', version };
-    const endpoint = act === 'key.destroy' ? kmsDestroyKey : kmsSetMinVersion;
-    await api.request(endpoint, message, call());
-  };
-  await change('key.min-version', 2);
-  await change('key.destroy', 1);
+  for (const [endpoint, version] of [
+    [kmsSetMinVersion, 2],
+    [kmsDestroyKey, 1],
+  ] as const)
+    await api.request(endpoint, await kms.granted(endpoint, { name: 'pillars', version }), call());
   const ownActs = async () =>
     (await kms.records())
       .filter(({ user, objectRef }) => user.username === 'crypto-kms' && objectRef?.resource === 'keys')
@@ -149,9 +142,8 @@ test('the key of identities is listed and rotated by hand, and published before 
   await using _service = await kms.start({ ...ROOT, PILLARS_KEK_B64: undefined });
   const published = async () => (await api.request(kmsJwks, {}, call())).keys.length;
   const signer = async (task: string) => {
-    const res = taskIdentityResource(task, 'deploy');
-    const message = { grant: await kms.grant('task.issue', res), task, template: 'deploy' };
-    return decodeProtectedHeader((await api.request(kmsIssueTask, message, call())).token).kid;
+    const asked = await kms.granted(kmsIssueTask, { task, template: 'deploy' });
+    return decodeProtectedHeader((await api.request(kmsIssueTask, asked, call())).token).kid;
   };
   assert.deepEqual(
     (await versions('identity')).map(({ kid, state }) => `${kid} ${state}`),

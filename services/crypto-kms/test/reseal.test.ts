@@ -7,6 +7,7 @@ import {
   deriveGrantKey,
   encodeText,
   encodeTree,
+  grantResource,
   kmsCheck,
   kmsOpenForApi,
   kmsPutReader,
@@ -16,13 +17,12 @@ import {
   type OpenContext,
   pillarAad,
   type ResolvedTarget,
-  resealResource,
   rootTarget,
   zAuditEvent,
   zEnc,
 } from '@colonnade/contracts';
 import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
-import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant, withGrant } from './support.ts';
 
 let kms: PreparedKms;
 let api: Bus;
@@ -55,17 +55,14 @@ async function seal(context: OpenContext, value: Value): Promise<Value> {
 }
 
 async function reveal(context: OpenContext, enc: Value): Promise<Value> {
-  const grant = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'reveal', res: aadOf(context) });
-  return (await api.request(kmsOpenForApi, { grant, context, enc }, call())).value;
+  return (await api.request(kmsOpenForApi, await kms.granted(kmsOpenForApi, { context, enc }), call())).value;
 }
 
 type Move = { from: OpenContext; to: OpenContext; enc: Value };
-const resourceOf = (moves: readonly Omit<Move, 'enc'>[]) =>
-  resealResource(moves.map(({ from, to }) => ({ from: aadOf(from), to: aadOf(to) })));
 
-async function reseal(items: Move[], over: { grantFor?: string; token?: string; sub?: string } = {}) {
-  const { grantFor = resourceOf(items), token = kms.admin.token, sub = BOOTSTRAP_SUB } = over;
-  const grant = await signGrant(token, { sub, act: 'reseal', res: grantFor });
+async function reseal(items: Move[], over: { grantFor?: Move[]; token?: string; sub?: string } = {}) {
+  const { grantFor = items, token = kms.admin.token, sub = BOOTSTRAP_SUB } = over;
+  const { grant } = await withGrant({ token, sub }, kmsReseal, { items: grantFor });
   return (await api.request(kmsReseal, { grant, items }, call())).items;
 }
 
@@ -95,28 +92,27 @@ test('a stolen credential of pillar-api moves nothing without a grant, nor with 
   const move = { from: own, to: base, enc };
   await rejects(api.request(kmsReseal, { grant: 'x.y.z', items: [move] }, call()), 'unauthorized');
   const others = {
-    'another place to go': resourceOf([{ from: own, to: shared }]),
-    'the way back': resourceOf([{ from: base, to: own }]),
-    'a longer list': resourceOf([move, move]),
-    'the AAD alone': aadOf(own),
+    'another place to go': [{ ...move, to: shared }],
+    'the way back': [{ ...move, from: base, to: own }],
+    'a longer list': [move, move],
+    'another sealed value': [{ ...move, enc: await seal(own, SECRET) }],
   };
   for (const [label, grantFor] of Object.entries(others))
     await assert.rejects(reseal([move], { grantFor }), { code: 'unauthorized' }, label);
-  const res = resourceOf([move]);
+  const res = grantResource(kmsReseal, { items: [move] });
   const revealing = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'reveal', res });
   await rejects(api.request(kmsReseal, { grant: revealing, items: [move] }, call()), 'unauthorized');
-  const once = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'reseal', res });
-  await api.request(kmsReseal, { grant: once, items: [move] }, call());
-  await rejects(api.request(kmsReseal, { grant: once, items: [move] }, call()), 'unauthorized');
+  const once = await kms.granted(kmsReseal, { items: [move] });
+  await api.request(kmsReseal, once, call());
+  await rejects(api.request(kmsReseal, once, call()), 'unauthorized');
   assert.ok((await recordsOf('reseal', true)).length >= 7);
 });
 
 test('a user who may not read secrets moves none, also one who may administer', async () => {
   const { token, id } = makeApiToken();
-  const grant = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'reader.put', res: id });
   const grant_key_hex = deriveGrantKey(token).toString('hex');
-  const reader = { grant, token_id: id, sub: 'ann', rights: ['admin' as const], grant_key_hex };
-  await api.request(kmsPutReader, { ...reader, expires_at_ms: null }, call());
+  const reader = { token_id: id, sub: 'ann', rights: ['admin' as const], grant_key_hex, expires_at_ms: null };
+  await api.request(kmsPutReader, await kms.granted(kmsPutReader, reader), call());
   const move = { from: own, to: base, enc: await seal(own, SECRET) };
   await rejects(reseal([move], { token, sub: 'ann' }), 'forbidden');
 });

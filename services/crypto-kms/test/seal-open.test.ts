@@ -48,8 +48,8 @@ const aadOf = (c: OpenContext) =>
   pillarAad({ tgtType: c.tgt_type, tgtId: c.tgt_id, pillarenv: c.pillarenv, name: c.name });
 
 async function issueToken(master: string): Promise<string> {
-  const grant = await kms.grant('master.issue', master);
-  return (await api.request(kmsIssueMaster, { grant, master, lifetime_s: 3600 }, call())).token;
+  const asked = await kms.granted(kmsIssueMaster, { master, lifetime_s: 3600 });
+  return (await api.request(kmsIssueMaster, asked, call())).token;
 }
 
 async function seal(context: OpenContext, value: Value): Promise<Value> {
@@ -195,11 +195,8 @@ describe('reveal', () => {
   test('needs a grant for exactly this pillar, and is on record', async () => {
     const enc = await seal(own, SECRET);
     const before = (await recordsOf('reveal')).length;
-    const { value } = await api.request(
-      kmsOpenForApi,
-      { grant: await kms.grant('reveal', aadOf(own)), context: own, enc },
-      call(),
-    );
+    const asked = await kms.granted(kmsOpenForApi, { context: own, enc });
+    const { value } = await api.request(kmsOpenForApi, asked, call());
     assert.ok(valuesEqual(value, SECRET));
     const records = (await recordsOf('reveal')).slice(before);
     assert.equal(records.length, 1);
@@ -212,24 +209,24 @@ describe('reveal', () => {
 
   test('a grant works once, and for nothing else', async () => {
     const enc = await seal(own, SECRET);
-    const grant = await kms.grant('reveal', aadOf(own));
-    await api.request(kmsOpenForApi, { grant, context: own, enc }, call());
-    await rejects(api.request(kmsOpenForApi, { grant, context: own, enc }, call()), 'unauthorized');
-    const other = await kms.grant('reveal', aadOf(base));
-    await rejects(api.request(kmsOpenForApi, { grant: other, context: own, enc }, call()), 'unauthorized');
-    const issue = await kms.grant('master.issue', aadOf(own));
-    await rejects(api.request(kmsOpenForApi, { grant: issue, context: own, enc }, call()), 'unauthorized');
-    assert.ok((await recordsOf('reveal', true)).length >= 3);
+    const asked = { context: own, enc };
+    const once = await kms.granted(kmsOpenForApi, asked);
+    await api.request(kmsOpenForApi, once, call());
+    await rejects(api.request(kmsOpenForApi, once, call()), 'unauthorized');
+    for (const { grant } of [
+      await kms.granted(kmsOpenForApi, { ...asked, context: base }),
+      await kms.granted(kmsOpenForApi, { ...asked, enc: await seal(own, SECRET) }),
+      await kms.granted(kmsVerifyForApi, asked),
+      await kms.granted(kmsIssueMaster, { master: 'm1', lifetime_s: 60 }),
+    ])
+      await rejects(api.request(kmsOpenForApi, { ...asked, grant }, call()), 'unauthorized');
+    assert.ok((await recordsOf('reveal', true)).length >= 5);
   });
 
   test('verify says whether it opens and gives nothing away', async () => {
     const enc = await seal(own, SECRET);
     const verify = async (context: OpenContext, value: Value) =>
-      api.request(
-        kmsVerifyForApi,
-        { grant: await kms.grant('reveal', aadOf(context)), context, enc: value },
-        call(),
-      );
+      api.request(kmsVerifyForApi, await kms.granted(kmsVerifyForApi, { context, enc: value }), call());
     assert.deepEqual({ ...(await verify(own, enc)) }, {});
     await rejects(verify(base, enc), 'decrypt_failed');
     await rejects(verify(own, { $enc: null }), 'value_invalid');
@@ -242,10 +239,8 @@ describe('reveal', () => {
     const old: OpenContext = { ...own, tgt_id: '65f0c0ffee', name: ' name:with:anything ' };
     const kek = { kid: 'core-kek-v1', key: createSecretKey(KEK_B64, 'base64') };
     const enc = encodeTree(zEnc, sealValue({ active: () => kek }, aadOf(old), SECRET));
-    const grant = await kms.grant('reveal', aadOf(old));
-    assert.ok(
-      valuesEqual((await api.request(kmsOpenForApi, { grant, context: old, enc }, call())).value, SECRET),
-    );
+    const asked = await kms.granted(kmsOpenForApi, { context: old, enc });
+    assert.ok(valuesEqual((await api.request(kmsOpenForApi, asked, call())).value, SECRET));
     for (const value of await open([{ context: old, enc }])) assert.ok(valuesEqual(value, SECRET));
     assert.deepEqual(await open([{ context: { ...old, tgt_id: 'a:b' }, enc }]), ['kms_refused']);
   });

@@ -27,7 +27,6 @@ const context = {
   pillarenv: rootTarget.pillarenv,
   name: 'x',
 };
-const aad = 'root:root:base:x';
 
 describe('without a KEK the service runs', () => {
   test('and answers every seal and open key_not_configured', async () => {
@@ -41,7 +40,7 @@ describe('without a KEK the service runs', () => {
     assert.match(sealed.items[0].error.message, /^PillarEncryptionKeyNotConfigured: /u);
     const { token } = await api.request(
       kmsIssueMaster,
-      { grant: await kms.grant('master.issue', 'm1'), master: 'm1', lifetime_s: 60 },
+      await kms.granted(kmsIssueMaster, { master: 'm1', lifetime_s: 60 }),
       call(),
     );
     const opened = await merger.request(
@@ -53,7 +52,7 @@ describe('without a KEK the service runs', () => {
     assert.equal(opened.items[0].error.code, 'key_not_configured');
     for (const endpoint of [kmsOpenForApi, kmsVerifyForApi]) {
       await rejects(
-        api.request(endpoint, { grant: await kms.grant('reveal', aad), context, enc: {} }, call()),
+        api.request(endpoint, await kms.granted(endpoint, { context, enc: {} }), call()),
         'key_not_configured',
       );
     }

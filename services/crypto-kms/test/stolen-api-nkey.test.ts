@@ -8,7 +8,6 @@ import {
   deriveGrantKey,
   encode,
   encodeTree,
-  type GrantAct,
   kmsDeleteReader,
   kmsDestroyKey,
   kmsIssueMaster,
@@ -25,12 +24,10 @@ import {
   kmsSetMinVersion,
   kmsUndestroyKey,
   kmsVerifyForApi,
-  pillarAad,
   type ResolvedTarget,
   rootTarget,
   type Scope,
   TASK_BEAT_SUBJECT,
-  taskIdentityResource,
   taskStateSubject,
   taskTarget,
   zEnc,
@@ -39,7 +36,7 @@ import {
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant, withGrant } from './support.ts';
 
 /** What whoever stole the NATS nkey of pillar-api reaches here, beside honest services; see SECURITY.md. */
 describe('a stolen nkey of pillar-api', () => {
@@ -69,24 +66,12 @@ describe('a stolen nkey of pillar-api', () => {
     return { context, enc: encodeTree(zEnc, items[0].result) };
   }
   type Sealed = { context: Awaited<ReturnType<typeof seal>>['context']; enc: Value };
-  const grantOf = (token: string, sub: string, act: GrantAct, res: string) =>
-    signGrant(token, { sub, act, res });
-  const aadOf = ({ context }: Sealed) =>
-    pillarAad({
-      ...{ tgtType: context.tgt_type, tgtId: context.tgt_id },
-      ...{ pillarenv: context.pillarenv, name: context.name },
-    });
   const revealWith = async (token: string, sub: string, sealed: Sealed) =>
-    (
-      await thief.request(
-        kmsOpenForApi,
-        { grant: await grantOf(token, sub, 'reveal', aadOf(sealed)), ...sealed },
-        call(),
-      )
-    ).value;
+    (await thief.request(kmsOpenForApi, await withGrant({ token, sub }, kmsOpenForApi, sealed), call()))
+      .value;
   const issueWith = async (token: string, sub: string, task: string) => {
-    const grant = await grantOf(token, sub, 'task.issue', taskIdentityResource(task, 'deploy'));
-    return (await thief.request(kmsIssueTask, { grant, task, template: 'deploy' }, call())).token;
+    const asked = await withGrant({ token, sub }, kmsIssueTask, { task, template: 'deploy' });
+    return (await thief.request(kmsIssueTask, asked, call())).token;
   };
   const openWith = async (token: string, sealed: Sealed) => {
     const { items } = await thief.request(kmsOpenForWorkload, { token, items: [sealed] }, call());
@@ -98,9 +83,8 @@ describe('a stolen nkey of pillar-api', () => {
     const message = {
       ...{ token_id, sub, rights, grant_key_hex: deriveGrantKey(token).toString('hex'), expires_at_ms: null },
       ...(reveal_scopes === undefined ? {} : { reveal_scopes }),
-      grant: await grantOf(kms.admin.token, BOOTSTRAP_SUB, 'reader.put', token_id),
     };
-    await thief.request(kmsPutReader, message, call());
+    await thief.request(kmsPutReader, await kms.granted(kmsPutReader, message), call());
     return token;
   }
 

@@ -4,24 +4,22 @@ import { cp, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import {
-  BOOTSTRAP_SUB,
   BRIDGE_AUDIENCE,
   encodeTree,
   GRANT_AUDIENCE,
+  grantResource,
   IDENTITY_ISSUER,
   kmsIssueTask,
   kmsOpenForApi,
   kmsOpenForMerger,
   kmsSeal,
   MASTER_TOKEN_TYP,
-  pillarAad,
   rootTarget,
-  taskIdentityResource,
   zEnc,
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import { type JWK, SignJWT } from 'jose';
-import { call, KEK_B64, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, KEK_B64, type PreparedKms, prepareKms, rejects } from './support.ts';
 
 const ROOT_KEY = randomBytes(32);
 const { tgtType: tgt_type, tgtId: tgt_id, pillarenv } = rootTarget;
@@ -41,10 +39,8 @@ describe('a stolen state folder without the root key and the KEK', () => {
     assert.ok(items[0]?.ok);
     enc = encodeTree(zEnc, items[0].result);
     // The keyring and the keys of identities are in use as well.
-    const grant = await signGrant(kms.admin.token, {
-      ...{ sub: BOOTSTRAP_SUB, act: 'task.issue', res: taskIdentityResource('t1', 'deploy') },
-    });
-    await api.request(kmsIssueTask, { grant, task: 't1', template: 'deploy' }, call());
+    const asked = { task: 't1', template: 'deploy' };
+    await api.request(kmsIssueTask, await kms.granted(kmsIssueTask, asked), call());
     copy = path.join(kms.dir, 'stolen');
     await cp(kms.stateDir, copy, { recursive: true });
   });
@@ -79,7 +75,7 @@ describe('a stolen state folder without the root key and the KEK', () => {
     const reader = (await read('readers', file)) as { token_id: string; sub: string; grant_key_hex: string };
     const grant = await new SignJWT({
       act: 'reveal',
-      res: pillarAad({ tgtType: tgt_type, tgtId: tgt_id, pillarenv, name: 'x' }),
+      res: grantResource(kmsOpenForApi, { context, enc }),
     })
       .setProtectedHeader({ alg: 'HS256', kid: reader.token_id })
       .setAudience(GRANT_AUDIENCE)
@@ -120,14 +116,8 @@ describe('a stolen state folder without the root key and the KEK', () => {
     await alone.start({
       ...{ KMS_STATE_DIR: copy, PILLARS_KEK_B64: undefined, BOOTSTRAP_TOKEN_FILE: undefined },
     });
-    const grant = await signGrant(kms.admin.token, {
-      ...{
-        sub: BOOTSTRAP_SUB,
-        act: 'reveal',
-        res: pillarAad({ tgtType: tgt_type, tgtId: tgt_id, pillarenv, name: 'x' }),
-      },
-    });
     const thief = await alone.bus.as('pillar-api');
-    await rejects(thief.request(kmsOpenForApi, { grant, context, enc }, call()), 'key_not_configured');
+    const asked = await kms.granted(kmsOpenForApi, { context, enc });
+    await rejects(thief.request(kmsOpenForApi, asked, call()), 'key_not_configured');
   });
 });

@@ -11,10 +11,14 @@ import {
   deriveGrantKey,
   GRANT_AUDIENCE,
   type GrantAct,
+  type GrantedEndpoint,
+  grantResource,
   startCall,
+  type Ungranted,
 } from '@colonnade/contracts';
 import { createLogger } from '@colonnade/service-kit';
 import { SignJWT } from 'jose';
+import type { z } from 'zod';
 import { startRealBus } from '../../../test/support/real-bus.ts';
 import { tempDir } from '../../../test/support/temp.ts';
 import { createKms, readKmsConfig } from '../src/index.ts';
@@ -46,6 +50,16 @@ export type GrantClaims = {
   exp?: number;
   aud?: string;
 };
+
+/** A request with a grant for exactly it, of whoever has this API token. */
+export async function withGrant<Req extends z.ZodType>(
+  holder: { token: string; sub: string },
+  endpoint: GrantedEndpoint<Req>,
+  message: Ungranted<Req>,
+): Promise<z.output<Req>> {
+  const claims = { sub: holder.sub, act: endpoint.grant, res: grantResource(endpoint, message) };
+  return { ...message, grant: await signGrant(holder.token, claims) } as z.output<Req>;
+}
 
 /** A grant as pillar-api makes them while it has the user's token in hand. */
 export async function signGrant(apiToken: string, claims: GrantClaims): Promise<string> {
@@ -81,9 +95,9 @@ export async function prepareKms() {
   return {
     bus,
     admin,
-    /** A grant of the first admin's. */
-    grant: (act: GrantAct, res: string, over: Partial<GrantClaims> = {}) =>
-      signGrant(admin.token, { sub: BOOTSTRAP_SUB, act, res, ...over }),
+    /** A request with a grant of the first admin's. */
+    granted: <Req extends z.ZodType>(endpoint: GrantedEndpoint<Req>, message: Ungranted<Req>) =>
+      withGrant({ token: admin.token, sub: BOOTSTRAP_SUB }, endpoint, message),
     env,
     dir: dir.path,
     stateDir: env.KMS_STATE_DIR,

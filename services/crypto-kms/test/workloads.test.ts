@@ -7,8 +7,6 @@ import {
   ColonnadeError,
   encode,
   encodeTree,
-  enrolmentResource,
-  type GrantAct,
   kmsEnrol,
   kmsIssueTask,
   kmsMakeEnrolment,
@@ -24,7 +22,6 @@ import {
   type ResolvedTarget,
   rootTarget,
   TASK_BEAT_SUBJECT,
-  taskIdentityResource,
   taskStateSubject,
   taskTarget,
   taskTemplateTarget,
@@ -36,7 +33,7 @@ import {
 import type { Value } from '@colonnade/value';
 import { decodeProtectedHeader } from 'jose';
 import { waitFor } from '../../../test/support/wait-for.ts';
-import { call, type PreparedKms, prepareKms, rejects, signGrant } from './support.ts';
+import { call, type PreparedKms, prepareKms, rejects, withGrant } from './support.ts';
 
 let kms: PreparedKms;
 let api: Bus;
@@ -81,10 +78,9 @@ async function seal(target: ResolvedTarget, value: Value) {
   return { context, enc: encodeTree(zEnc, item.result) };
 }
 async function issue(task: string, template = 'deploy', by = kms.admin.token): Promise<string> {
-  const grant = await signGrant(by, {
-    ...{ sub: BOOTSTRAP_SUB, act: 'task.issue', res: taskIdentityResource(task, template) },
-  });
-  return (await api.request(kmsIssueTask, { grant, task, template }, call())).token;
+  const holder = { token: by, sub: BOOTSTRAP_SUB };
+  const asked = await withGrant(holder, kmsIssueTask, { task, template });
+  return (await api.request(kmsIssueTask, asked, call())).token;
 }
 const open = (token: string, items: readonly { context: OpenContext; enc: Value }[]) =>
   api.request(kmsOpenForWorkload, { token, items: [...items] }, call());
@@ -94,9 +90,8 @@ const waitKnown = (token: string, item: { context: OpenContext; enc: Value }) =>
     return !(answer instanceof Error);
   });
 async function enrolment(workload: Workload, sid: string = randomUUID()) {
-  const res = enrolmentResource(workload, sid);
-  const grant = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'enrolment.make', res });
-  return api.request(kmsMakeEnrolment, { grant, workload, sid, lifetime_s: 600 }, call());
+  const asked = await kms.granted(kmsMakeEnrolment, { workload, sid, lifetime_s: 600 });
+  return api.request(kmsMakeEnrolment, asked, call());
 }
 
 describe('a task', () => {
@@ -162,18 +157,10 @@ describe('a task', () => {
       api.request(kmsIssueTask, { grant: 'x', task: 't1', template: 'deploy' }, call()),
       'unauthorized',
     );
-    const grant = await signGrant(kms.admin.token, {
-      ...{ sub: BOOTSTRAP_SUB, act: 'task.issue', res: taskIdentityResource('t1', 'deploy') },
-    });
-    await rejects(
-      api.request(kmsIssueTask, { grant, task: 't2', template: 'deploy' }, call()),
-      'unauthorized',
-    );
-    await api.request(kmsIssueTask, { grant, task: 't1', template: 'deploy' }, call());
-    await rejects(
-      api.request(kmsIssueTask, { grant, task: 't1', template: 'deploy' }, call()),
-      'unauthorized',
-    );
+    const once = await kms.granted(kmsIssueTask, { task: 't1', template: 'deploy' });
+    await rejects(api.request(kmsIssueTask, { ...once, task: 't2' }, call()), 'unauthorized');
+    await api.request(kmsIssueTask, once, call());
+    await rejects(api.request(kmsIssueTask, once, call()), 'unauthorized');
   });
 });
 
@@ -203,8 +190,7 @@ describe('a master', () => {
       (await open(minion, [mine, base, theirs])).items.map((item) => item.ok),
       [true, false, false],
     );
-    const grant = await signGrant(kms.admin.token, { sub: BOOTSTRAP_SUB, act: 'master.revoke', res: sid });
-    await api.request(kmsRevokeIdentity, { grant, jti: sid }, call());
+    await api.request(kmsRevokeIdentity, await kms.granted(kmsRevokeIdentity, { jti: sid }), call());
     for (const one of [token, minion]) await rejects(open(one, [mine]), 'unauthorized');
     await rejects(merge('m1'), 'unauthorized');
     await rejects(api.request(kmsRenewWorkload, { token }, call()), 'unauthorized');
@@ -226,12 +212,8 @@ test('without a root key there are no identities, and it says why', async () => 
   await using own = await prepareKms();
   await own.start();
   const bus = await own.bus.as('pillar-api');
-  const res = taskIdentityResource('t1', 'deploy');
-  const grant = await signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act: 'task.issue', res });
-  await rejects(
-    bus.request(kmsIssueTask, { grant, task: 't1', template: 'deploy' }, call()),
-    'key_not_configured',
-  );
+  const asked = await own.granted(kmsIssueTask, { task: 't1', template: 'deploy' });
+  await rejects(bus.request(kmsIssueTask, asked, call()), 'key_not_configured');
 });
 
 test('the key changes by age, is published before it signs, and what the one before signed goes on', async () => {
@@ -243,9 +225,8 @@ test('the key changes by age, is published before it signs, and what the one bef
   const bus = await own.bus.as('pillar-api');
   const workload = { kind: 'master', master: 'm1' } as const;
   const sid = randomUUID();
-  const res = enrolmentResource(workload, sid);
-  const grant = await signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act: 'enrolment.make', res });
-  const made = await bus.request(kmsMakeEnrolment, { grant, workload, sid, lifetime_s: 600 }, call());
+  const asked = await own.granted(kmsMakeEnrolment, { workload, sid, lifetime_s: 600 });
+  const made = await bus.request(kmsMakeEnrolment, asked, call());
   const { token: first } = await bus.request(kmsEnrol, { token: made.token }, call());
   const renew = async () => (await bus.request(kmsRenewWorkload, { token: first }, call())).token;
   const kidOf = (token: string) => decodeProtectedHeader(token).kid;
@@ -275,13 +256,11 @@ test('whoever forged with a key that is barred is out, also with what a newer ke
   const env = { KMS_ROOT_KEY_B64: randomBytes(32).toString('base64'), KMS_KEY_PREPUBLISH_S: '1' };
   await own.start(env);
   const bus = await own.bus.as('pillar-api');
-  const grantOf = (act: GrantAct, res: string) =>
-    signGrant(own.admin.token, { sub: BOOTSTRAP_SUB, act, res });
   const workload = { kind: 'master', master: 'm1' } as const;
   const enrolled = async () => {
     const sid = randomUUID();
-    const grant = await grantOf('enrolment.make', enrolmentResource(workload, sid));
-    const made = await bus.request(kmsMakeEnrolment, { grant, workload, sid, lifetime_s: 600 }, call());
+    const asked = await own.granted(kmsMakeEnrolment, { workload, sid, lifetime_s: 600 });
+    const made = await bus.request(kmsMakeEnrolment, asked, call());
     return (await bus.request(kmsEnrol, { token: made.token }, call())).token;
   };
   const renewed = async (token: string, minion?: string) =>
@@ -289,11 +268,7 @@ test('whoever forged with a key that is barred is out, also with what a newer ke
       .token;
   const kidOf = (token: string) => decodeProtectedHeader(token).kid;
   const first = await enrolled();
-  await bus.request(
-    kmsRotateKey,
-    { grant: await grantOf('key.rotate', 'identity'), name: 'identity' },
-    call(),
-  );
+  await bus.request(kmsRotateKey, await own.granted(kmsRotateKey, { name: 'identity' }), call());
   const next = await waitFor('the next key to sign', async () => {
     const token = await renewed(first);
     return kidOf(token) === kidOf(first) ? undefined : token;
@@ -302,8 +277,8 @@ test('whoever forged with a key that is barred is out, also with what a newer ke
   const after = await enrolled();
   // A second replica, which is told of nothing.
   await own.start(env);
-  const grant = await grantOf('key.min-version', 'identity:2');
-  await bus.request(kmsSetMinVersion, { grant, name: 'identity', version: 2 }, call());
+  const barring = await own.granted(kmsSetMinVersion, { name: 'identity', version: 2 });
+  await bus.request(kmsSetMinVersion, barring, call());
   for (const token of [next, minion])
     await waitFor('both replicas to refuse', async () => {
       const codes = await Promise.all(

@@ -4,6 +4,7 @@ import {
   ColonnadeError,
   type Enc,
   type Endpoint,
+  type GrantedEndpoint,
   kmsCheck,
   kmsDeleteReader,
   kmsDestroyKey,
@@ -28,9 +29,14 @@ import {
   kmsVerifyForApi,
   type OpenContext,
   type PillarContext,
+  type Ungranted,
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
+import type { Principal } from './auth/authenticate.ts';
+
+/** Whoever asks, with an API token of his own. */
+type Granter = Pick<Principal, 'granted'>;
 
 /** crypto-kms as pillar-api uses it. No answer within the call's time is `kms_unavailable`. */
 export type Kms = ReturnType<typeof createKms>;
@@ -46,6 +52,15 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     } catch (thrown) {
       throw asKmsError(thrown);
     }
+  }
+  // Without a grant of the user's it answers nothing; and he may be one who can make none.
+  async function askFor<Req extends z.ZodType, Res extends z.ZodType>(
+    by: Granter,
+    endpoint: GrantedEndpoint<Req, Res>,
+    message: Ungranted<Req>,
+    call: Call,
+  ): Promise<z.output<Res>> {
+    return ask(endpoint, (await by.granted(endpoint, message)) as z.output<Req>, call);
   }
   return {
     async seal(context: PillarContext, value: Value, call: Call): Promise<Enc> {
@@ -64,47 +79,49 @@ export function createKms(bus: Pick<Bus, 'request'>) {
         return item.result;
       });
     },
-    async open(grant: string, context: PillarContext, enc: Value, call: Call): Promise<Value> {
-      return (await ask(kmsOpenForApi, { grant, context: toWire(context), enc }, call)).value;
+    async open(by: Granter, context: PillarContext, enc: Value, call: Call): Promise<Value> {
+      return (await askFor(by, kmsOpenForApi, { context: toWire(context), enc }, call)).value;
     },
-    async verify(grant: string, context: PillarContext, enc: Value, call: Call): Promise<void> {
-      await ask(kmsVerifyForApi, { grant, context: toWire(context), enc }, call);
+    async verify(by: Granter, context: PillarContext, enc: Value, call: Call): Promise<void> {
+      await askFor(by, kmsVerifyForApi, { context: toWire(context), enc }, call);
     },
-    reseal: (message: z.output<typeof kmsReseal.request>, call: Call) => ask(kmsReseal, message, call),
+    reseal: (by: Granter, asked: Ungranted<typeof kmsReseal.request>, call: Call) =>
+      askFor(by, kmsReseal, asked, call),
     check: (message: z.output<typeof kmsCheck.request>, call: Call) => ask(kmsCheck, message, call),
     async mac(sha256Hex: string, call: Call): Promise<string> {
       return (await ask(kmsMac, { sha256_hex: sha256Hex }, call)).mac_hex;
     },
-    putReader: (message: z.output<typeof kmsPutReader.request>, call: Call) =>
-      ask(kmsPutReader, message, call),
-    deleteReader: (grant: string, tokenId: string, call: Call) =>
-      ask(kmsDeleteReader, { grant, token_id: tokenId }, call),
-    issueMaster: (message: z.output<typeof kmsIssueMaster.request>, call: Call) =>
-      ask(kmsIssueMaster, message, call),
-    revokeIdentity: (grant: string, jti: string, call: Call) => ask(kmsRevokeIdentity, { grant, jti }, call),
-    issueTask: (message: z.output<typeof kmsIssueTask.request>, call: Call) =>
-      ask(kmsIssueTask, message, call),
+    putReader: (by: Granter, reader: Ungranted<typeof kmsPutReader.request>, call: Call) =>
+      askFor(by, kmsPutReader, reader, call),
+    deleteReader: (by: Granter, tokenId: string, call: Call) =>
+      askFor(by, kmsDeleteReader, { token_id: tokenId }, call),
+    issueMaster: (by: Granter, asked: Ungranted<typeof kmsIssueMaster.request>, call: Call) =>
+      askFor(by, kmsIssueMaster, asked, call),
+    revokeIdentity: (by: Granter, jti: string, call: Call) => askFor(by, kmsRevokeIdentity, { jti }, call),
+    issueTask: (by: Granter, asked: Ungranted<typeof kmsIssueTask.request>, call: Call) =>
+      askFor(by, kmsIssueTask, asked, call),
     renewWorkload: (message: z.output<typeof kmsRenewWorkload.request>, call: Call) =>
       ask(kmsRenewWorkload, message, call),
-    makeEnrolment: (message: z.output<typeof kmsMakeEnrolment.request>, call: Call) =>
-      ask(kmsMakeEnrolment, message, call),
+    makeEnrolment: (by: Granter, asked: Ungranted<typeof kmsMakeEnrolment.request>, call: Call) =>
+      askFor(by, kmsMakeEnrolment, asked, call),
     enrol: (token: string, call: Call) => ask(kmsEnrol, { token }, call),
     openForWorkload: (message: z.output<typeof kmsOpenForWorkload.request>, call: Call) =>
       ask(kmsOpenForWorkload, message, call),
     async listKeys(call: Call) {
       return (await ask(kmsListKeys, {}, call)).keys;
     },
-    async rotateKey(grant: string, name: string, call: Call) {
-      return (await ask(kmsRotateKey, { grant, name }, call)).version;
+    async rotateKey(by: Granter, name: string, call: Call) {
+      return (await askFor(by, kmsRotateKey, { name }, call)).version;
     },
     rewrap: (message: z.output<typeof kmsRewrap.request>, call: Call) => ask(kmsRewrap, message, call),
+    /** @param message with its grant: something else is done between that and this */
     setMinVersion: (message: z.output<typeof kmsSetMinVersion.request>, call: Call) =>
       ask(kmsSetMinVersion, message, call),
-    async destroyKey(message: z.output<typeof kmsDestroyKey.request>, call: Call) {
-      return (await ask(kmsDestroyKey, message, call)).version;
+    async destroyKey(by: Granter, asked: Ungranted<typeof kmsDestroyKey.request>, call: Call) {
+      return (await askFor(by, kmsDestroyKey, asked, call)).version;
     },
-    async undestroyKey(message: z.output<typeof kmsUndestroyKey.request>, call: Call) {
-      return (await ask(kmsUndestroyKey, message, call)).version;
+    async undestroyKey(by: Granter, asked: Ungranted<typeof kmsUndestroyKey.request>, call: Call) {
+      return (await askFor(by, kmsUndestroyKey, asked, call)).version;
     },
     jwks: (call: Call) => ask(kmsJwks, {}, call),
   };

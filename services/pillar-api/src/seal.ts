@@ -1,4 +1,4 @@
-import { ColonnadeError, encodeTree, type PillarContext, pillarAad, zEnc } from '@colonnade/contracts';
+import { ColonnadeError, encodeTree, type PillarContext, zEnc } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import { requireOn } from './auth/scope.ts';
 import type { Input } from './http/route.ts';
@@ -24,9 +24,8 @@ export async function sealForStore(
     return encodeTree(zEnc, await kms.seal(context, value, asked.call));
   }
   await requireOn(asked.principal, 'secret:reveal', context);
-  const grant = await asked.principal.grant('reveal', pillarAad(context));
   try {
-    await kms.verify(grant, context, value, asked.call);
+    await kms.verify(asked.principal, context, value, asked.call);
   } catch (thrown) {
     throw asValueFault(thrown);
   }

@@ -4,8 +4,6 @@ import {
   encodeTree,
   LIMITS,
   type PillarContext,
-  pillarAad,
-  resealResource,
   zEnc,
 } from '@colonnade/contracts';
 import { canonicalBytes, type Value } from '@colonnade/value';
@@ -34,10 +32,8 @@ export async function resealAll(
   for (const { from } of moves) await requireOn(principal, 'secret:reveal', from);
   const sealed: Value[] = [];
   for (const chunk of chunksOf(moves)) {
-    const places = chunk.map(({ from, to }) => ({ from: pillarAad(from), to: pillarAad(to) }));
-    const grant = await principal.grant('reseal', resealResource(places));
     const items = chunk.map(({ from, to, value }) => ({ from: toWire(from), to: toWire(to), enc: value }));
-    const answer = await kms.reseal({ grant, items }, call);
+    const answer = await kms.reseal(principal, { items }, call);
     for (const [i, item] of answer.items.entries()) {
       if (!item.ok) throw asStored(item.error.code, item.error.message, chunk[i]?.from.name ?? '');
       sealed.push(encodeTree(zEnc, item.result));

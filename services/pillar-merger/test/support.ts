@@ -10,6 +10,7 @@ import {
   deriveGrantKey,
   GRANT_AUDIENCE,
   type GrantAct,
+  grantResource,
   kmsIssueMaster,
   masterAclRules,
   masterRedisUser,
@@ -82,8 +83,9 @@ async function buildWorld(owned: AsyncDisposableStack, extraConfig: string): Pro
   const api = await bus.as('pillar-api');
   const estate = createEstateWriter(store, api);
   const issueToken = async (master: string, lifetimeS = 3600) => {
-    const grant = await signGrant(adminToken, 'master.issue', master);
-    return api.request(kmsIssueMaster, { grant, master, lifetime_s: lifetimeS }, call());
+    const asked = { master, lifetime_s: lifetimeS };
+    const grant = await signGrant(adminToken, 'master.issue', grantResource(kmsIssueMaster, asked));
+    return api.request(kmsIssueMaster, { ...asked, grant }, call());
   };
   const env = {
     STORE_PATH: storePath,

@@ -1,13 +1,11 @@
 import { type Route, route } from '@colonnade/bus';
 import {
   ColonnadeError,
-  enrolmentResource,
   kmsEnrol,
   kmsIssueTask,
   kmsMakeEnrolment,
   kmsRenewWorkload,
   type ObjectRef,
-  taskIdentityResource,
   WORKLOAD_AUDIENCE,
   type Workload,
   workloadSubject,
@@ -53,10 +51,10 @@ export function workloadRoutes(deps: IdentityDeps): Route[] {
  * owner, so nobody gets what another user saved of a template.
  */
 function issueTaskRoute({ tokens, guard }: IdentityDeps): Route {
-  return route(kmsIssueTask, ({ grant, task, template }, call) => {
+  return route(kmsIssueTask, (message, call) => {
+    const { task, template } = message;
     const what = {
-      ...{ endpoint: kmsIssueTask, act: 'task.issue' as const, grant, call },
-      resource: taskIdentityResource(task, template),
+      ...{ endpoint: kmsIssueTask, message, call },
       // It opens whatever is a secret of the task.
       reveals: [{ tgt_type: 'task' as const }],
       objectRef: { resource: 'tasks', name: task, subresource: 'token' },
@@ -95,12 +93,12 @@ function minionOf(workload: Workload, minion: string): Workload {
 }
 
 function makeEnrolmentRoute({ enrolments, guard }: IdentityDeps): Route {
-  return route(kmsMakeEnrolment, ({ grant, workload, sid, lifetime_s }, call) => {
+  return route(kmsMakeEnrolment, (message, call) => {
+    const { workload, sid, lifetime_s } = message;
     if (workload.kind !== 'master' && workload.kind !== 'service')
       throw new ColonnadeError('bad_request', 'only masters and services enrol', { field: 'workload' });
     const what = {
-      ...{ endpoint: kmsMakeEnrolment, act: 'enrolment.make' as const, grant, call },
-      resource: enrolmentResource(workload, sid),
+      ...{ endpoint: kmsMakeEnrolment, message, call },
       objectRef: { ...refOf(workload), subresource: 'enrolments' },
     };
     return guard(what, changeOnRecord, () => enrolments.make(workload, sid, lifetime_s));

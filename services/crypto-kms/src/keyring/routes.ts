@@ -2,9 +2,6 @@ import { type Route, route } from '@colonnade/bus';
 import {
   type Call,
   ColonnadeError,
-  type Endpoint,
-  type GrantAct,
-  keyVersionResource,
   kmsDestroyKey,
   kmsListKeys,
   kmsRotateKey,
@@ -15,6 +12,10 @@ import type { Events } from '../events.ts';
 import type { GrantGuard } from '../grant-guard.ts';
 import { changeOnRecord } from '../trail.ts';
 import type { Keyring } from './keyring.ts';
+import { versionRef } from './version.ts';
+
+/** What decides about one version of a key. */
+type Decision = typeof kmsSetMinVersion | typeof kmsDestroyKey | typeof kmsUndestroyKey;
 
 /**
  * The keyring as operators see it: names, versions and times, never a key.
@@ -27,15 +28,15 @@ export function keyRoutes(
   undoMs: number,
 ): Route[] {
   const decide = <T>(
-    endpoint: Endpoint,
-    act: GrantAct,
-    { grant, name, version }: { grant: string; name: string; version: number },
+    endpoint: Decision,
+    message: { grant: string; name: string; version: number },
     call: Call,
     work: (keyring: Keyring) => Promise<T>,
   ) => {
-    const resource = keyVersionResource(name, version);
-    const objectRef = { resource: 'keys', name: resource, subresource: act.slice('key.'.length) };
-    return guard({ endpoint, act, call, grant, resource, objectRef }, changeOnRecord<T>, async () =>
+    const { name, version } = message;
+    const subresource = endpoint.grant.slice('key.'.length);
+    const objectRef = { resource: 'keys', name: versionRef(name, version), subresource };
+    return guard({ endpoint, message, call, objectRef }, changeOnRecord<T>, async () =>
       work(theKey(keyrings, name)),
     );
   };
@@ -47,38 +48,31 @@ export function keyRoutes(
       });
       return { keys };
     }),
-    route(kmsRotateKey, ({ grant, name }, call) => {
+    route(kmsRotateKey, (message, call) => {
+      const { name } = message;
       const objectRef = { resource: 'keys', name, subresource: 'rotate' };
-      const what = {
-        endpoint: kmsRotateKey,
-        call,
-        act: 'key.rotate',
-        grant,
-        resource: name,
-        objectRef,
-      } as const;
-      return guard(what, changeOnRecord, async () => {
+      return guard({ endpoint: kmsRotateKey, message, call, objectRef }, changeOnRecord, async () => {
         const version = await theKey(keyrings, name).rotate();
         events.keyRotated(version);
         return { version };
       });
     }),
     route(kmsSetMinVersion, (asked, call) =>
-      decide(kmsSetMinVersion, 'key.min-version', asked, call, async (key) => {
+      decide(kmsSetMinVersion, asked, call, async (key) => {
         await key.setMinVersion(asked.version);
         events.minVersionSet(asked);
         return {};
       }),
     ),
     route(kmsDestroyKey, (asked, call) =>
-      decide(kmsDestroyKey, 'key.destroy', asked, call, async (key) => {
+      decide(kmsDestroyKey, asked, call, async (key) => {
         const version = await key.destroy(asked.version, undoMs);
         events.keyDestroyed(version);
         return { version };
       }),
     ),
     route(kmsUndestroyKey, (asked, call) =>
-      decide(kmsUndestroyKey, 'key.undestroy', asked, call, async (key) => {
+      decide(kmsUndestroyKey, asked, call, async (key) => {
         const version = await key.undestroy(asked.version);
         events.keyUndestroyed(version);
         return { version };

@@ -20,6 +20,11 @@ export const zVersionFile = z.strictObject({
 });
 export type VersionFile = z.output<typeof zVersionFile>;
 
+/** How one version of a key reads on record; a key's name holds no colon. */
+export function versionRef(name: string, version: number): string {
+  return `${name}:${version}`;
+}
+
 export type KeyState = (typeof KEY_STATES)[number];
 
 /**

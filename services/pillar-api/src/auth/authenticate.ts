@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { apiTokenId, ColonnadeError, type ScopedRole } from '@colonnade/contracts';
 import type { ApiTokenRecord, EstateStore } from '@colonnade/estate-store';
-import { type MakeGrant, makeGrant } from './grant.ts';
+import { granter, type WithGrant } from './grant.ts';
 import { looksLikeJwt, type Oidc } from './oidc.ts';
 import { type Permission, permissionsOf, type Role } from './permissions.ts';
 import { isRevoked } from './revocations.ts';
@@ -20,7 +20,7 @@ export type Authenticator = {
   noteUse: ReturnType<typeof createTokenUse>;
 };
 
-/** Who asks. The token itself stays in the closure of `grant`, for as long as the request lives. */
+/** Who asks. The token itself stays in the closure of `granted`, for as long as the request lives. */
 export type Principal = {
   sub: string;
   /** Of an API token; whoever comes with a token of the issuer's has none. */
@@ -34,7 +34,7 @@ export type Principal = {
   /** What some role of the caller allows, be it for a part of the estate; where, `requireOn` says. */
   permissions: ReadonlySet<Permission>;
   access: Access;
-  grant: MakeGrant;
+  granted: WithGrant;
   /** Of a workload that came with an identity of its own, or for its first one. */
   workload: WorkloadCredential | undefined;
   /** Who it is now, for what goes on longer than a request. @throws ColonnadeError as `authenticate` */
@@ -81,7 +81,7 @@ export async function authenticate(
     workload: undefined,
     renew,
     ...rightsOf(record, store),
-    grant: (act, res) => makeGrant({ token, tokenId: record.id, sub: record.sub, act, res }),
+    granted: granter({ token, tokenId: record.id, sub: record.sub }),
   };
 }
 
@@ -101,7 +101,7 @@ async function ofIssuer(
     rateKey: `user:${identity.sub}`,
     workload: undefined,
     ...rightsOf(identity, store),
-    grant: async () => {
+    granted: async () => {
       const how = 'an admin makes you one with POST /tokens';
       throw new ColonnadeError('forbidden', `this needs an API token of your own, not the issuer's: ${how}`);
     },
@@ -117,7 +117,7 @@ function ofWorkload(store: AuthStore, workload: WorkloadCredential): Omit<Princi
     ...{ sub, workload, permissions, tokenId: undefined, rateKey: `workload:${sub}` },
     ...{ roles: [], wholeRoles: [] },
     access: { whole: permissions, scoped: [], checks: { count: 0 }, tree: store },
-    grant: async () => {
+    granted: async () => {
       throw new ColonnadeError('forbidden', 'this needs an API token, not the identity of a workload');
     },
   };

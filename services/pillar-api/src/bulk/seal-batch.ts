@@ -1,4 +1,4 @@
-import { type Call, ColonnadeError, encodeTree, LIMITS, pillarAad, zEnc } from '@colonnade/contracts';
+import { type Call, ColonnadeError, encodeTree, LIMITS, zEnc } from '@colonnade/contracts';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import type { Kms } from '../kms.ts';
@@ -38,9 +38,8 @@ export async function sealPlanned(
 async function verify(kms: Kms, principal: Principal, { line, planned }: Step, call: Call): Promise<void> {
   const { verify: context, change } = planned;
   if (context === undefined) return;
-  const grant = await principal.grant('reveal', pillarAad(context));
   try {
-    await kms.verify(grant, context, plainValueOf(change), call);
+    await kms.verify(principal, context, plainValueOf(change), call);
   } catch (thrown) {
     throw atLine(line, asValueFault(thrown));
   }

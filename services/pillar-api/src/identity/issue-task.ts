@@ -1,7 +1,6 @@
 import {
   type Call,
   type ColonnadeError,
-  taskIdentityResource,
   toColonnadeError,
   type zIdentityToken,
 } from '@colonnade/contracts';
@@ -15,13 +14,11 @@ type IdentityToken = z.output<typeof zIdentityToken>;
 /** Has crypto-kms make a task's identity, with a grant of whoever asks: he is its owner. */
 export async function issueTaskToken(
   kms: Pick<Kms, 'issueTask'>,
-  principal: Pick<Principal, 'grant'>,
+  principal: Pick<Principal, 'granted'>,
   task: { id: string; templateId: string },
   call: Call,
 ): Promise<IdentityToken> {
-  const { id, templateId: template } = task;
-  const grant = await principal.grant('task.issue', taskIdentityResource(id, template));
-  return viewIssued(await kms.issueTask({ grant, task: id, template }, call));
+  return viewIssued(await kms.issueTask(principal, { task: task.id, template: task.templateId }, call));
 }
 
 /**

@@ -1,11 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type Call,
-  enrolmentResource,
-  type Workload,
-  zEnrolment,
-  zEnrolmentCreate,
-} from '@colonnade/contracts';
+import { type Call, type Workload, zEnrolment, zEnrolmentCreate } from '@colonnade/contracts';
 import type { z } from 'zod';
 import type { Principal } from '../auth/authenticate.ts';
 import type { Estate } from '../estate.ts';
@@ -50,8 +44,7 @@ export async function makeEnrolment(
   call: Call,
 ): Promise<z.output<typeof zEnrolment>> {
   const sid = randomUUID();
-  const grant = await principal.grant('enrolment.make', enrolmentResource(workload, sid));
-  const lifetime_s = expiresInS ?? DEFAULT_LIFETIME_S;
-  const { token, expires_at_ms } = await kms.makeEnrolment({ grant, workload, sid, lifetime_s }, call);
+  const asked = { workload, sid, lifetime_s: expiresInS ?? DEFAULT_LIFETIME_S };
+  const { token, expires_at_ms } = await kms.makeEnrolment(principal, asked, call);
   return { id: sid, token, expires_at: viewTime(expires_at_ms) };
 }

@@ -1,6 +1,6 @@
 import {
   ColonnadeError,
-  keyVersionResource,
+  kmsSetMinVersion,
   zKeyVersionAsk,
   zKeyVersionPage,
   zKeyVersionView,
@@ -63,7 +63,7 @@ function rotateRoute({ kms }: Deps): Route {
     response: zKeyVersionView,
     async handle({ principal, params, call }) {
       const name = params.name ?? '';
-      const version = await kms.rotateKey(await principal.grant('key.rotate', name), name, call);
+      const version = await kms.rotateKey(principal, name, call);
       return { status: 201, body: viewKeyVersion({ name, min_version: 1 }, version, new Map()) };
     },
   });
@@ -104,8 +104,9 @@ function minVersionRoute({ kms, estate }: Deps): Route {
       const key = findKey(await kms.listKeys(call), params.name ?? '');
       findVersion(key, version);
       checkBarred(key, version);
-      const grant = await principal.grant('key.min-version', keyVersionResource(key.name, version));
-      const tell = () => kms.setMinVersion({ grant, name: key.name, version }, call);
+      // Before the store closes anything: who can make no grant changes nothing.
+      const asked = await principal.granted(kmsSetMinVersion, { name: key.name, version });
+      const tell = () => kms.setMinVersion(asked, call);
       // Under a key that signs nothing is stored.
       await (sealsValues(key) ? closeInStep(estate.store, key, version, tell) : tell());
       const now = findKey(await kms.listKeys(call), key.name);
@@ -162,8 +163,7 @@ function destroyRoute({ kms, estate }: Deps): Route {
       const { version, kid } = findVersion(key, body.version);
       const use = await estate.store.countKeyUse();
       if (sealsValues(key)) await checkUnused(estate.store, { version, kid, values: use.get(kid) ?? 0 });
-      const grant = await principal.grant('key.destroy', keyVersionResource(key.name, version));
-      const ended = await kms.destroyKey({ grant, name: key.name, version }, call);
+      const ended = await kms.destroyKey(principal, { name: key.name, version }, call);
       return { status: 200, body: viewKeyVersion(key, ended, use) };
     },
   });
@@ -192,8 +192,7 @@ function undestroyRoute({ kms, estate }: Deps): Route {
     async handle({ principal, params, body, call }) {
       const key = findKey(await kms.listKeys(call), params.name ?? '');
       const { version } = findVersion(key, body.version);
-      const grant = await principal.grant('key.undestroy', keyVersionResource(key.name, version));
-      const kept = await kms.undestroyKey({ grant, name: key.name, version }, call);
+      const kept = await kms.undestroyKey(principal, { name: key.name, version }, call);
       return { status: 200, body: viewKeyVersion(key, kept, await estate.store.countKeyUse()) };
     },
   });

@@ -1,4 +1,4 @@
-import { type Call, ColonnadeError, pillarAad, zPillarReveal } from '@colonnade/contracts';
+import { type Call, ColonnadeError, zPillarReveal } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
@@ -42,8 +42,7 @@ export async function openStored(
   pillar: PillarRecord,
   call: Call,
 ): Promise<Value> {
-  const grant = await principal.grant('reveal', pillarAad(pillar));
-  return kms.open(grant, pillar, pillar.value, call).catch((thrown) => {
+  return kms.open(principal, pillar, pillar.value, call).catch((thrown) => {
     throw asStoredFault(thrown);
   });
 }

@@ -90,9 +90,8 @@ async function makeToken(
   } catch (thrown) {
     // As far as it goes, with time of its own, since the request's may be used up; what is left over ends by itself, and its token was shown to nobody.
     if (readerRights(record).length > 0) {
-      const grant = await principal.grant('reader.delete', record.id);
       const time = restartCall(CLEAN_UP_MS, call);
-      await kms.deleteReader(grant, record.id, time).catch(() => undefined);
+      await kms.deleteReader(principal, record.id, time).catch(() => undefined);
     }
     if (written !== undefined)
       await write({ kind: 'token.delete', id: record.id, expect: written.tick }).catch(() => undefined);
@@ -110,9 +109,7 @@ async function registerReader(
   const rights = readerRights(record);
   if (rights.length === 0) return;
   const key = deriveGrantKey(token);
-  const grant = await principal.grant('reader.put', record.id);
-  const message = {
-    grant,
+  const reader = {
     token_id: record.id,
     sub: record.sub,
     rights,
@@ -121,7 +118,7 @@ async function registerReader(
     expires_at_ms: record.expiresAtMs ?? null,
   };
   key.fill(0);
-  await kms.putReader(message, call);
+  await kms.putReader(principal, reader, call);
 }
 
 function readerRights(
@@ -201,8 +198,7 @@ async function deleteToken(
     const end = { kind: 'token.put', expect, record } as const;
     expect = (await write([keepAdmin(principal, token), end])).clock.tick;
   }
-  if (readerRights(token).length > 0)
-    await kms.deleteReader(await principal.grant('reader.delete', token.id), token.id, call);
+  if (readerRights(token).length > 0) await kms.deleteReader(principal, token.id, call);
   await write([{ kind: 'token.delete', id: token.id, expect }]);
 }
 
