@@ -2,8 +2,9 @@ import type { Bus } from '@colonnade/bus';
 import {
   type Call,
   ColonnadeError,
-  type Enc,
   type Endpoint,
+  type ErrorCode,
+  encodeTree,
   type GrantedEndpoint,
   kmsCheck,
   kmsDeleteReader,
@@ -27,16 +28,23 @@ import {
   kmsSetMinVersion,
   kmsUndestroyKey,
   kmsVerifyForApi,
-  type OpenContext,
   type PillarContext,
   type Ungranted,
+  zEnc,
 } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import type { z } from 'zod';
 import type { Principal } from './auth/authenticate.ts';
+import { checkCount, requireOpening, toWire } from './kms-check.ts';
 
 /** Whoever asks, with an API token of his own. */
 type Granter = Pick<Principal, 'granted'>;
+
+/** A sealed value that is to stand somewhere else. */
+export type Relocation = { from: PillarContext; to: PillarContext; value: Value };
+type Resealed =
+  | { ok: true; result: Value }
+  | { ok: false; error: { code: ErrorCode; message: string } };
 
 /** crypto-kms as pillar-api uses it. No answer within the call's time is `kms_unavailable`. */
 export type Kms = ReturnType<typeof createKms>;
@@ -62,22 +70,24 @@ export function createKms(bus: Pick<Bus, 'request'>) {
   ): Promise<z.output<Res>> {
     return ask(endpoint, (await by.granted(endpoint, message)) as z.output<Req>, call);
   }
+  const check = (message: z.output<typeof kmsCheck.request>, call: Call) => ask(kmsCheck, message, call);
   return {
-    async seal(context: PillarContext, value: Value, call: Call): Promise<Enc> {
+    /** Given is what is to be stored, and opens. @throws ColonnadeError when it cannot be sealed, or does not open */
+    async seal(context: PillarContext, value: Value, call: Call): Promise<Value> {
       const [sealed] = await this.sealAll([{ context, value }], call);
-      if (sealed === undefined) throw new ColonnadeError('internal', 'the key service answered with no item');
-      return sealed;
+      return sealed as Value;
     },
-    /** In the order they were given. @throws ColonnadeError when one of them cannot be sealed */
-    async sealAll(values: readonly { context: PillarContext; value: Value }[], call: Call): Promise<Enc[]> {
+    /** In the order they were given. @throws as seal, for one of them */
+    async sealAll(values: readonly { context: PillarContext; value: Value }[], call: Call): Promise<Value[]> {
       const asked = values.map(({ context, value }) => ({ context: toWire(context), value }));
       const { items } = await ask(kmsSeal, { items: asked }, call);
-      if (items.length !== values.length)
-        throw new ColonnadeError('internal', 'the key service answered with another number of items');
-      return items.map((item) => {
+      checkCount(items, values);
+      const sealed = items.map((item, i) => {
         if (!item.ok) throw new ColonnadeError(item.error.code, item.error.message);
-        return item.result;
+        return { context: values[i]?.context as PillarContext, value: encodeTree(zEnc, item.result) };
       });
+      await requireOpening({ check }, sealed, call);
+      return sealed.map(({ value }) => value);
     },
     async open(by: Granter, context: PillarContext, enc: Value, call: Call): Promise<Value> {
       return (await askFor(by, kmsOpenForApi, { context: toWire(context), enc }, call)).value;
@@ -85,9 +95,21 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     async verify(by: Granter, context: PillarContext, enc: Value, call: Call): Promise<void> {
       await askFor(by, kmsVerifyForApi, { context: toWire(context), enc }, call);
     },
-    reseal: (by: Granter, asked: Ungranted<typeof kmsReseal.request>, call: Call) =>
-      askFor(by, kmsReseal, asked, call),
-    check: (message: z.output<typeof kmsCheck.request>, call: Call) => ask(kmsCheck, message, call),
+    /** As sealAll, but each of them has its own error. */
+    async reseal(by: Granter, moves: readonly Relocation[], call: Call): Promise<Resealed[]> {
+      const asked = moves.map(({ from, to, value }) => ({ from: toWire(from), to: toWire(to), enc: value }));
+      const { items } = await askFor(by, kmsReseal, { items: asked }, call);
+      checkCount(items, moves);
+      const done = items.map((item) =>
+        item.ok ? { ok: true as const, result: encodeTree(zEnc, item.result) } : item,
+      );
+      const sealed = done.flatMap((item, i) =>
+        item.ok ? [{ context: moves[i]?.to as PillarContext, value: item.result }] : [],
+      );
+      await requireOpening({ check }, sealed, call);
+      return done;
+    },
+    check,
     async mac(sha256Hex: string, call: Call): Promise<string> {
       return (await ask(kmsMac, { sha256_hex: sha256Hex }, call)).mac_hex;
     },
@@ -125,12 +147,6 @@ export function createKms(bus: Pick<Bus, 'request'>) {
     },
     jwks: (call: Call) => ask(kmsJwks, {}, call),
   };
-}
-
-/** The context of a pillar as the key service takes it. */
-export function toWire(context: PillarContext): OpenContext {
-  const { tgtType, tgtId, pillarenv, name } = context;
-  return { tgt_type: tgtType, tgt_id: tgtId, pillarenv, name };
 }
 
 /** No answer, or a refused grant: neither is about the API token the request itself came with. */

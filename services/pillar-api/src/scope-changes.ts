@@ -6,7 +6,7 @@ import { readCursor, writeCursor } from './http/cursor.ts';
 import type { Kms } from './kms.ts';
 import { findClock, type PartPlan, type PartStart, planPart, readStart, writeStart } from './scope-part.ts';
 import { planScope, type ScopeConflict, type ScopePlan } from './scope-plan.ts';
-import { findUnopenable } from './sealed-batch.ts';
+import { findUnopenable } from './kms-check.ts';
 
 /** `now`: the newest version, of a deleted pillar its deletion. */
 export type ScopeChange = { past: PillarVersion; now: PillarVersion };

@@ -1,4 +1,4 @@
-import { ColonnadeError, encodeTree, type PillarContext, zEnc } from '@colonnade/contracts';
+import { ColonnadeError, type PillarContext } from '@colonnade/contracts';
 import type { Value } from '@colonnade/value';
 import { requireOn } from './auth/scope.ts';
 import type { Input } from './http/route.ts';
@@ -21,7 +21,7 @@ export async function sealForStore(
 ): Promise<Value> {
   if (!isSealedValue(value)) {
     checkOpenValue(value);
-    return encodeTree(zEnc, await kms.seal(context, value, asked.call));
+    return kms.seal(context, value, asked.call);
   }
   await requireOn(asked.principal, 'secret:reveal', context);
   try {

@@ -1,4 +1,4 @@
-import { type Call, ColonnadeError, encodeTree, LIMITS, zEnc } from '@colonnade/contracts';
+import { type Call, ColonnadeError, LIMITS } from '@colonnade/contracts';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';
 import type { Kms } from '../kms.ts';
@@ -25,7 +25,7 @@ export async function sealPlanned(
   for (const batch of batchesOf(all.filter(({ seal }) => seal !== undefined))) {
     const items = batch.map(({ seal, change }) => ({ context: seal as never, value: plainValueOf(change) }));
     const sealed = await kms.sealAll(items, newCall());
-    for (const [index, one] of batch.entries()) setValue(one, encodeTree(zEnc, sealed[index] as never));
+    for (const [index, one] of batch.entries()) setValue(one, sealed[index] as Value);
   }
   const given = steps.filter(({ planned }) => planned.verify !== undefined);
   for (let start = 0; start < given.length; start += VERIFY_AT_ONCE) {

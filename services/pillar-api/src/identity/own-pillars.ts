@@ -11,7 +11,8 @@ import type { PillarRecord } from '@colonnade/estate-store';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { z } from 'zod';
 import type { Estate } from '../estate.ts';
-import { type Kms, toWire } from '../kms.ts';
+import type { Kms } from '../kms.ts';
+import { toWire } from '../kms-check.ts';
 
 type Scope = ReturnType<typeof ownScopes>[number];
 

@@ -15,7 +15,7 @@ const NOTE_MS = 1000;
 
 export type RunDeps = {
   store: Pick<EstateStore, 'listSealed' | 'swapSealed' | 'writeRewrap' | 'acquireLease'>;
-  kms: Pick<Kms, 'rewrap'>;
+  kms: Pick<Kms, 'rewrap' | 'check'>;
   events: Pick<Events, 'rewrapped' | 'rewrapFaulty'>;
   holder: string;
   /** Values a second at most. */

@@ -49,7 +49,7 @@ type Deps = {
     | 'acquireLease'
     | 'releaseLease'
   >;
-  kms: Pick<Kms, 'rewrap' | 'listKeys'>;
+  kms: Pick<Kms, 'rewrap' | 'check' | 'listKeys'>;
   auditor: Auditor;
   events: Pick<
     Events,

@@ -1,8 +1,6 @@
 import {
   ColonnadeError,
-  encodeTree,
   type PillarView,
-  zEnc,
   zPillarUnsealed,
   zPillarView,
 } from '@colonnade/contracts';
@@ -38,7 +36,7 @@ function sealRoute(estate: Estate, kms: Kms): Route {
     async handle(input) {
       const pillar = await findMatching(estate, input);
       if (pillar.isSecret) throw new ColonnadeError('conflict', 'this pillar is a secret already');
-      const value = encodeTree(zEnc, await kms.seal(pillar, pillar.value, input.call));
+      const value = await kms.seal(pillar, pillar.value, input.call);
       return answer(await change(estate, input.principal, pillar, value, true));
     },
   });
