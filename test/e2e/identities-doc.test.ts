@@ -29,9 +29,9 @@ test('the example of docs/identities.md does what its comments say', async () =>
   // Line by line what stands behind "#" in the example.
   const [self = '', ...lines] = stdout.trim().split('\n');
   const jwks = 'http://127.0.0.1:8080/.well-known/jwks.json';
-  // The key of masters' tokens, and two of identities.
+  // Of the key of identities one for each algorithm.
   const service = ['false', 'true', '422', '403', '403', '401'];
-  assert.deepEqual(lines, ['correct horse', '401', '401', 'web-1', ...service, jwks, '3']);
+  assert.deepEqual(lines, ['correct horse', '401', '401', 'web-1', ...service, jwks, '2']);
   const task = plain(await world.admin.send('GET', `/tasks/${self.replace(/^task:/u, '')}`));
   assert.equal(task.state, 'succeeded');
 });

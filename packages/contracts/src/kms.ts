@@ -232,5 +232,7 @@ export const kmsJwks = defineEndpoint({
     /** `iss` of workloads' tokens. */
     issuer: z.string(),
     keys: z.array(zPublicJwk),
+    /** Which of them are for masters' tokens, and for nothing else; all others are for identities alone. */
+    master_kids: z.array(z.string()),
   }),
 });

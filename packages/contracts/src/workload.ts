@@ -19,6 +19,11 @@ export type WorkloadAlgorithm = (typeof WORKLOAD_ALGORITHMS)[number];
 export const WORKLOAD_SKEW_S = 5;
 /** How old public keys may be that a service verifies with or publishes, milliseconds. */
 export const JWKS_MAX_AGE_MS = 15_000;
+/**
+ * How long services verify identities with keys they cannot read anew, milliseconds. Beyond it none is let in: which key was barred meanwhile,
+ * nobody told them.
+ */
+export const JWKS_TRUST_MS = 5 * 60_000;
 /** How long whoever reads published keys over HTTP may keep them, seconds. A next key is published for longer than both before it signs. */
 export const JWKS_KEEP_S = 30;
 

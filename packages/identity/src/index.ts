@@ -3,6 +3,7 @@ export { createKeySet, type Jwks, type KeySet, type KeySetOptions, type VerifyKe
 export { explainRefusal } from './refusal.ts';
 export { createTaskView, type TaskView, type TaskViewOptions } from './task-view.ts';
 export {
+  createWorkloadCheck,
   createWorkloadVerifier,
   looksLikeWorkloadToken,
   type VerifyKeys,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { ColonnadeError, type PublicJwk } from '@colonnade/contracts';
+import { ColonnadeError, JWKS_MAX_AGE_MS, JWKS_TRUST_MS, type PublicJwk } from '@colonnade/contracts';
 import { createKeySet, type Jwks } from './key-set.ts';
 
 function newKey(kid: string): PublicJwk {
@@ -10,11 +10,12 @@ function newKey(kid: string): PublicJwk {
 }
 
 function newIssuer(...kids: string[]) {
-  const state = { keys: kids.map(newKey), reads: 0, isAway: false };
+  const state = { keys: kids.map(newKey), masterKids: [] as string[], reads: 0, isAway: false, isHung: false };
   const fetchKeys = async (): Promise<Jwks> => {
     state.reads += 1;
     if (state.isAway) throw new ColonnadeError('unavailable', 'away');
-    return { issuer: 'https://colonnade.example', keys: state.keys };
+    if (state.isHung) await new Promise(() => {});
+    return { issuer: 'https://colonnade.example', keys: state.keys, master_kids: state.masterKids };
   };
   return { state, fetchKeys };
 }
@@ -51,4 +52,67 @@ test('when they cannot be read, known ones serve on, an unknown one is nobody’
   state.isAway = true;
   assert.ok(await keys.find('a'));
   await assert.rejects(keys.find('b'), { code: 'kms_unavailable' });
+});
+
+test('keys that cannot be read anew are trusted for so long and no longer, until they can be read', async () => {
+  const { state, fetchKeys } = newIssuer('a', 'm');
+  state.masterKids = ['m'];
+  let now = 0;
+  const keys = createKeySet({ fetchKeys, cooldownMs: 0, nowMs: () => now });
+  assert.ok(await keys.find('a'));
+  state.isAway = true;
+  now += JWKS_TRUST_MS;
+  assert.ok(await keys.find('a'));
+  now += 1;
+  await assert.rejects(keys.find('a'), { code: 'kms_unavailable' });
+  await assert.rejects(keys.find('b'), { code: 'kms_unavailable' });
+  await assert.rejects(keys.published(), { code: 'kms_unavailable' });
+  // What is barred are keys of identities alone.
+  assert.ok(await keys.findOfMasters('m'));
+  state.isAway = false;
+  now += 1;
+  assert.ok(await keys.find('a'));
+  assert.equal((await keys.published()).keys.length, 1);
+});
+
+test('a barred key is gone once the keys are as old as they may be, however often others are asked for meanwhile', async () => {
+  const { state, fetchKeys } = newIssuer('a', 'b');
+  let now = 0;
+  const keys = createKeySet({ fetchKeys, nowMs: () => now });
+  assert.ok(await keys.find('a'));
+  state.keys = state.keys.filter(({ kid }) => kid !== 'a');
+  for (; now <= JWKS_MAX_AGE_MS; now += 100) await keys.find('b');
+  assert.equal(await keys.find('a'), undefined);
+});
+
+test('who asks all the time never waits for a read, and keys that are the same stay the same', async () => {
+  const { state, fetchKeys } = newIssuer('a');
+  let now = 0;
+  const keys = createKeySet({ fetchKeys, nowMs: () => now });
+  const before = await keys.find('a');
+  now = JWKS_MAX_AGE_MS * 0.6;
+  state.isHung = true;
+  assert.equal(await keys.find('a'), before);
+  assert.equal(state.reads, 2);
+  const again = createKeySet({ fetchKeys, nowMs: () => now });
+  state.isHung = false;
+  const first = await again.find('a');
+  now += JWKS_MAX_AGE_MS + 1;
+  assert.equal(await again.find('a'), first);
+  assert.equal(state.reads, 4);
+  state.keys = [newKey('a')];
+  now += JWKS_MAX_AGE_MS + 1;
+  assert.notEqual(await again.find('a'), first);
+});
+
+test('a key is for masters’ tokens or for identities, and never for both', async () => {
+  const { state, fetchKeys } = newIssuer('a', 'm');
+  state.masterKids = ['m'];
+  const keys = createKeySet({ fetchKeys });
+  assert.deepEqual(
+    [await keys.find('m'), await keys.findOfMasters('a')],
+    [undefined, undefined],
+  );
+  assert.ok((await keys.find('a')) && (await keys.findOfMasters('m')));
+  assert.deepEqual((await keys.published()).keys.map(({ kid }) => kid), ['a']);
 });

@@ -1,4 +1,4 @@
-import { hash, type KeyObject } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   ColonnadeError,
   LIMITS,
@@ -29,9 +29,16 @@ export type WorkloadIdentity = {
 };
 
 /** Where public keys come from: `KeySet`, or the KMS's own. */
-export type VerifyKeys = {
+export type VerifyKeys<K extends VerifyKey = VerifyKey> = {
   issuer(): Promise<string>;
-  find(kid: string | undefined): Promise<VerifyKey | undefined>;
+  find(kid: string | undefined): Promise<K | undefined>;
+};
+
+/** What a verifier goes by. */
+export type VerifyOptions<K extends VerifyKey = VerifyKey> = {
+  keys: VerifyKeys<K>;
+  audience: string;
+  nowMs?: () => number;
 };
 
 /** Tokens whose signature is not checked again, at most. */
@@ -43,51 +50,59 @@ const REMEMBERED = 1000;
  * its key is there and its time not over, every time.
  * @returns a function that throws ColonnadeError `unauthorized`, or `kms_unavailable` when there are no keys
  */
-export function createWorkloadVerifier(options: {
-  keys: VerifyKeys;
-  audience: string;
-  nowMs?: () => number;
-}): (token: string) => Promise<WorkloadIdentity> {
+export function createWorkloadVerifier(options: VerifyOptions): (token: string) => Promise<WorkloadIdentity> {
+  const check = createWorkloadCheck(options);
+  return async (token) => (await check(token)).identity;
+}
+
+/** As createWorkloadVerifier, for who asks more of the key: it is given as it was found for this check. */
+export function createWorkloadCheck<K extends VerifyKey>(
+  options: VerifyOptions<K>,
+): (token: string) => Promise<Verified<K>> {
   const { keys, audience, nowMs = Date.now } = options;
   // By digest: the memory of this process should not be a list of tokens.
-  const verified = new Map<string, Verified>();
+  const verified = new Map<string, Verified<K>>();
   return async (token) => {
     if (token.length > LIMITS.workloadTokenChars) throw refuse('is too long');
     if (!isCompactToken(token)) throw refuse('is no token of a workload');
     const digest = hash('sha256', token, 'base64');
     const known = verified.get(digest);
-    if (known !== undefined && (await isStillGood(keys, known, nowMs()))) return known.identity;
+    const again = known && (await checkAgain(keys, known, nowMs()));
+    if (again !== undefined) return again;
     verified.delete(digest);
     const fresh = await verifySignature(keys, audience, token, nowMs());
     if (verified.size >= REMEMBERED) verified.delete(verified.keys().next().value as string);
     verified.set(digest, fresh);
-    return fresh.identity;
+    return fresh;
   };
 }
 
 /** A token whose signature was checked before. */
-type Verified = { identity: WorkloadIdentity; publicKey: KeyObject };
+type Verified<K extends VerifyKey> = { identity: WorkloadIdentity; key: K };
 
 /** Its key is still there, and its time not over; when it was let in, its time had begun, and clocks go forward. */
-async function isStillGood(keys: VerifyKeys, { identity, publicKey }: Verified, nowMs: number) {
-  if (nowMs >= identity.expiresAtMs) return false;
-  return (await keys.find(identity.kid))?.publicKey === publicKey;
+async function checkAgain<K extends VerifyKey>(
+  keys: VerifyKeys<K>,
+  { identity, key: before }: Verified<K>,
+  nowMs: number,
+): Promise<Verified<K> | undefined> {
+  if (nowMs >= identity.expiresAtMs) return undefined;
+  const key = await keys.find(identity.kid);
+  return key?.publicKey === before.publicKey ? { identity, key: key as K } : undefined;
 }
 
-type UsedKey = { kid: string; publicKey: KeyObject };
-
-async function verifySignature(
-  keys: VerifyKeys,
+async function verifySignature<K extends VerifyKey>(
+  keys: VerifyKeys<K>,
   audience: string,
   token: string,
   nowMs: number,
-): Promise<Verified> {
-  let used: UsedKey | undefined;
+): Promise<Verified<K>> {
+  let used: { kid: string; key: K } | undefined;
   const keyFor = async ({ kid, alg }: { kid?: string; alg?: string }) => {
     const key = kid === undefined ? undefined : await keys.find(kid);
     if (key === undefined) throw refuse('is signed with an unknown key');
     if (key.alg !== alg) throw refuse('is signed with another algorithm than its key is for');
-    used = { kid: kid as string, publicKey: key.publicKey };
+    used = { kid: kid as string, key };
     return key.publicKey;
   };
   try {
@@ -98,8 +113,8 @@ async function verifySignature(
       ...{ clockTolerance: WORKLOAD_SKEW_S, currentDate: new Date(nowMs) },
     });
     if (used === undefined) throw new ColonnadeError('internal', 'a token was verified without a key');
-    const { kid, publicKey }: UsedKey = used;
-    return { identity: identityOf(payload, kid), publicKey };
+    const { kid, key }: { kid: string; key: K } = used;
+    return { identity: identityOf(payload, kid), key };
   } catch (thrown) {
     throw explainRefusal(thrown, 'the identity', 'is no token of a workload');
   }

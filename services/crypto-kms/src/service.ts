@@ -182,6 +182,7 @@ function createRoutes(config: KmsConfig, state: State, asks: Asks, workloads: Wo
     route(kmsJwks, async () => ({
       issuer: config.identityIssuer,
       keys: [...identity.jwks.keys, ...(await workloads.jwks())],
+      master_kids: identity.jwks.keys.map(({ kid }) => kid),
     })),
     ...workloads.routes,
   ];

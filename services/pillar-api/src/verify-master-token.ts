@@ -38,7 +38,7 @@ export function createTokenVerifier(keys: KeySet): (token: string) => Promise<Ma
 }
 
 async function keyOf(keys: KeySet, kid: string | undefined) {
-  const key = await keys.find(kid);
+  const key = await keys.findOfMasters(kid);
   if (key === undefined) throw refuse();
   return key.publicKey;
 }

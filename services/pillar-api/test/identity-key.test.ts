@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { createApiClient } from '@colonnade/embedded';
 import { openSqliteStore } from '@colonnade/estate-store';
-import { decodeProtectedHeader } from 'jose';
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, SignJWT } from 'jose';
 import { waitFor } from '../../../test/support/wait-for.ts';
 import { type ApiWorld, assertProblem, auditRecords, plain, sendPlain, startWorld } from './support.ts';
 
@@ -111,4 +113,22 @@ test('barring a version refuses what it has signed, and leaves what is closed in
     .map(({ objectRef }) => objectRef?.subresource);
   for (const what of ['rotate', 'min-version', 'destroy', 'undestroy'])
     assert.ok(changes.includes(what), what);
+});
+
+test('the key of masters’ tokens, which lies in the clear, makes no identity, and is not published for any', async () => {
+  const good = await newIdentity();
+  const file = path.join(world.dir, 'kms', 'identity-key.json');
+  const { active, keys } = JSON.parse(await readFile(file, 'utf8')) as {
+    active: string;
+    keys: (JWK & { kid: string })[];
+  };
+  const { kid: _, ...jwk } = keys.find(({ kid }) => kid === active) ?? assert.fail('no key');
+  const forged = await new SignJWT(decodeJwt(good))
+    .setProtectedHeader({ ...decodeProtectedHeader(good), alg: 'EdDSA', kid: active })
+    .sign(await importJWK(jwk, 'EdDSA'));
+  assert.equal((await ask(good)).status, 200);
+  assertProblem(await ask(forged), 401, 'unauthorized');
+  const published = await fetch(new URL('/.well-known/jwks.json', world.api.url));
+  const kids = ((await published.json()) as { keys: { kid: string }[] }).keys.map(({ kid }) => kid);
+  assert.ok(kids.length > 0 && !kids.includes(active), String(kids));
 });

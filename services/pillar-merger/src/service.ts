@@ -113,11 +113,7 @@ function openBridge(config: MergerConfig, parts: BridgeParts): Bridge {
 }
 
 function createMergeDeps(config: MergerConfig, { bus, auditor, estate }: BridgeParts): MergeDeps {
-  const keys = createKeySet({
-    fetchKeys: (call) => bus.request(kmsJwks, {}, call),
-    // No merge shall wait for a read every minute: a new key is read when a token names it.
-    maxAgeMs: 600_000,
-  });
+  const keys = createKeySet({ fetchKeys: (call) => bus.request(kmsJwks, {}, call) });
   return {
     estate,
     verifyToken: createTokenVerifier(keys),

@@ -5,6 +5,7 @@ import {
   ColonnadeError,
   type ErrorCode,
   IDENTITY_ISSUER,
+  JWKS_MAX_AGE_MS,
   MASTER_TOKEN_TYP,
   masterSubject,
   WORKLOAD_AUDIENCE,
@@ -43,7 +44,8 @@ async function createKeys() {
       const { x } = await exportJWK((pairs.get(kid) ?? assert.fail()).publicKey);
       return { kty: 'OKP', crv: 'Ed25519', x: String(x), kid, use: 'sig', alg: 'EdDSA' } as const;
     });
-    return { issuer: 'https://colonnade.example', keys: await Promise.all(jwks) };
+    const keys = await Promise.all(jwks);
+    return { issuer: 'https://colonnade.example', keys, master_kids: [...names] };
   };
   const sign = async (changes: Changes = {}): Promise<string> => {
     const { typ = MASTER_TOKEN_TYP, kid = 'k1', iss = IDENTITY_ISSUER, aud = BRIDGE_AUDIENCE } = changes;
@@ -63,8 +65,9 @@ async function createKeys() {
   const setAway = (is: boolean): void => {
     away = is;
   };
+  const drop = (kid: string): void => void names.splice(names.indexOf(kid), 1);
   await add('k1');
-  return { add, fetchKeys, sign, fetches: () => fetches, setAway };
+  return { drop, add, fetchKeys, sign, fetches: () => fetches, setAway };
 }
 
 const codeOf = async (work: Promise<unknown>): Promise<ErrorCode | undefined> =>
@@ -150,7 +153,7 @@ test("a master's identity is good in place of its token, by the id of its enrolm
   const { x } = await exportJWK(pair.publicKey);
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x), kid: 'w1', use: 'sig', alg: 'EdDSA' } as const;
   const issuer = 'https://colonnade.example';
-  const keys = createKeySet({ fetchKeys: async () => ({ issuer, keys: [jwk] }) });
+  const keys = createKeySet({ fetchKeys: async () => ({ issuer, keys: [jwk], master_kids: [] }) });
   const verify = createTokenVerifier(keys);
   const sign = (workload: object, sub: string, sid?: string) =>
     new SignJWT({ colonnade: workload, ...(sid === undefined ? {} : { sid }) })
@@ -185,4 +188,45 @@ test('mutants of good tokens are refused, whatever was changed and however it is
   const genuine = [await keys.sign(), await keys.sign({ sub: masterSubject('m2') })];
   await verify(genuine[0] as string, 'm1');
   await assertMutantsRefused(genuine, (token) => verify(token, 'm1'), 1000);
+});
+
+test('a token that was good is not any more once its key is gone, though it was seen before', async () => {
+  const keys = await createKeys();
+  let now = 0;
+  const verify = createTokenVerifier(createKeySet({ fetchKeys: keys.fetchKeys, nowMs: () => now }));
+  const token = await keys.sign();
+  await verify(token, 'm1');
+  keys.drop('k1');
+  await verify(token, 'm1');
+  now += JWKS_MAX_AGE_MS + 1;
+  assert.equal(await codeOf(verify(token, 'm1')), 'unauthorized');
+});
+
+test('a key of identities makes no token of a master, and that of masters no identity', async () => {
+  const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
+  const { x } = await exportJWK(pair.publicKey);
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x), kid: 'k', use: 'sig', alg: 'EdDSA' } as const;
+  const issuer = 'https://colonnade.example';
+  const sign = (typ: string, iss: string, aud: string) =>
+    new SignJWT({ sid: 'enrolment-00000001', colonnade: { kind: 'master', master: 'm1' } })
+      .setProtectedHeader({ alg: 'EdDSA', typ, kid: 'k' })
+      .setIssuer(iss)
+      .setAudience(aud)
+      .setSubject(masterSubject('m1'))
+      .setJti('jti-of-one-token')
+      .setIssuedAt()
+      .setNotBefore(0)
+      .setExpirationTime('5m')
+      .sign(pair.privateKey);
+  const made = await sign(MASTER_TOKEN_TYP, IDENTITY_ISSUER, BRIDGE_AUDIENCE);
+  const identity = await sign(WORKLOAD_TOKEN_TYP, issuer, WORKLOAD_AUDIENCE);
+  for (const [master_kids, good, bad] of [
+    [['k'], made, identity],
+    [[], identity, made],
+  ] as const) {
+    const fetchKeys = async () => ({ issuer, keys: [jwk], master_kids: [...master_kids] });
+    const verify = createTokenVerifier(createKeySet({ fetchKeys }));
+    assert.equal(await codeOf(verify(good, 'm1')), undefined);
+    assert.equal(await codeOf(verify(bad, 'm1')), 'unauthorized');
+  }
 });

@@ -9,7 +9,7 @@ import {
   type WorkloadAlgorithm,
   workloadSubject,
 } from '@colonnade/contracts';
-import { createWorkloadVerifier, type WorkloadIdentity } from '@colonnade/identity';
+import { createWorkloadCheck, type WorkloadIdentity } from '@colonnade/identity';
 import { SignJWT } from 'jose';
 import type { Revocations } from '../revocations.ts';
 import type { SigningKeys } from './signing-keys.ts';
@@ -49,7 +49,7 @@ export function createWorkloadTokens(parts: {
   nowS: () => number;
 }): WorkloadTokens {
   const { keys, issuer, revocations, nowS } = parts;
-  const verify = createWorkloadVerifier({
+  const check = createWorkloadCheck({
     keys: { issuer: async () => issuer, find: (kid) => keys.find(kid) },
     audience: WORKLOAD_AUDIENCE,
     nowMs: () => nowS() * 1000,
@@ -77,11 +77,10 @@ export function createWorkloadTokens(parts: {
       return { token, jti, expires_at_ms: exp * 1000 };
     },
     async verify(token) {
-      const identity = await verify(token);
+      const { identity, key } = await check(token);
       if (identity.sid !== undefined && revocations.isRevoked(identity.sid))
         throw new ColonnadeError('unauthorized', 'the identity is refused: its enrolment was revoked');
-      const version = (await keys.find(identity.kid))?.version ?? 0;
-      const gen = Math.min(identity.gen ?? version, version);
+      const gen = Math.min(identity.gen ?? key.version, key.version);
       if (gen < keys.minVersion())
         throw new ColonnadeError('unauthorized', 'the identity is refused: the key it comes of was barred');
       return { ...identity, gen };

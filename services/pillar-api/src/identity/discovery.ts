@@ -9,7 +9,7 @@ export function discoveryRoutes(keys: KeySet): readonly OpsRoute[] {
       path: '/.well-known/openid-configuration',
       answer: () =>
         publicly(async () => {
-          const { issuer } = await keys.all();
+          const { issuer } = await keys.published();
           return {
             issuer,
             jwks_uri: `${issuer}/.well-known/jwks.json`,
@@ -22,7 +22,7 @@ export function discoveryRoutes(keys: KeySet): readonly OpsRoute[] {
     },
     {
       path: '/.well-known/jwks.json',
-      answer: () => publicly(async () => ({ keys: (await keys.all()).keys }), 'application/jwk-set+json'),
+      answer: () => publicly(async () => ({ keys: (await keys.published()).keys }), 'application/jwk-set+json'),
     },
   ];
 }
