@@ -1,25 +1,25 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ColonnadeError, startCall } from '@colonnade/contracts';
+import { startCall } from '@colonnade/contracts';
 import type { EstateStore, RewrapProgress } from '@colonnade/estate-store';
 import type { Events } from '../events.ts';
 import type { Kms } from '../kms.ts';
+import type { HeldLease } from './lease.ts';
 import { rewrapRows } from './step.ts';
 
-export const REWRAP_LEASE = 'key-rewrap';
-const LEASE_MS = 10_000;
-/** Values of one step: a transaction of a few milliseconds. */
+/** Values of one step at most: a transaction of a few milliseconds. */
 const STEP_ROWS = 100;
 const KMS_BUDGET_MS = 10_000;
 /** How often progress is written down. */
 const NOTE_MS = 1000;
 
 export type RunDeps = {
-  store: Pick<EstateStore, 'listSealed' | 'swapSealed' | 'writeRewrap' | 'acquireLease'>;
+  store: Pick<EstateStore, 'listSealed' | 'swapSealed' | 'writeRewrap'>;
   kms: Pick<Kms, 'rewrap' | 'check'>;
   events: Pick<Events, 'rewrapped' | 'rewrapFaulty'>;
-  holder: string;
+  lease: Pick<HeldLease, 'check'>;
   /** Values a second at most. */
   perSecond: number;
+  /** Aborted when this process stops, or has lost the lease. */
   signal: AbortSignal;
 };
 
@@ -34,13 +34,15 @@ export async function rewrapAll(
   progress: RewrapProgress,
   deps: RunDeps,
 ): Promise<RewrapProgress> {
+  // No step is followed by a wait of more than a second.
+  const limit = Math.max(1, Math.min(STEP_ROWS, deps.perSecond));
   let now = progress;
   let notedMs = performance.now();
   for (const kid of kids) {
     for (let after: string | undefined; !deps.signal.aborted; ) {
       const startedMs = performance.now();
-      await holdLease(deps);
-      const page = await deps.store.listSealed(kid, { after, limit: STEP_ROWS });
+      deps.lease.check();
+      const page = await deps.store.listSealed(kid, { after, limit });
       const { swapped, failed } = await rewrapRows(page.rows, { ...deps, call: startCall(KMS_BUDGET_MS) });
       deps.events.rewrapped({ swapped, failed: failed.length });
       for (const one of failed) deps.events.rewrapFaulty({ ...one, kid });
@@ -60,14 +62,8 @@ export async function rewrapAll(
       if (dueMs > 0) await delay(dueMs, undefined, { signal: deps.signal }).catch(() => undefined);
     }
   }
+  // What another process has come to meanwhile is not written over.
+  deps.lease.check();
   await deps.store.writeRewrap(now);
   return now;
-}
-
-export async function holdLease({
-  store,
-  holder,
-}: Pick<RunDeps, 'holder'> & { store: Pick<EstateStore, 'acquireLease'> }) {
-  const lease = await store.acquireLease(REWRAP_LEASE, holder, LEASE_MS);
-  if (lease === undefined) throw new ColonnadeError('conflict', 'another process rewraps just now');
 }

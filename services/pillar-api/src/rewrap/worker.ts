@@ -3,6 +3,7 @@ import { type Call, ColonnadeError, startCall, toColonnadeError } from '@colonna
 import type { EstateStore, RewrapProgress } from '@colonnade/estate-store';
 import type { Events } from '../events.ts';
 import type { Kms } from '../kms.ts';
+import { type HeldLease, holdLease } from './lease.ts';
 import {
   activeKid,
   barredKids,
@@ -13,7 +14,7 @@ import {
   kidsToLeave,
   sealsValues,
 } from './plan.ts';
-import { holdLease, REWRAP_LEASE, rewrapAll } from './run.ts';
+import { rewrapAll } from './run.ts';
 
 export type RewrapSettings = {
   /** Values rewrapped in a second at most. */
@@ -35,6 +36,8 @@ export type Rewrap = AsyncDisposable & {
 /** How often it is looked whether a process that was killed left a run behind, or another one was asked for one. */
 const POLL_MS = 2000;
 const BUDGET_MS = 10_000;
+/** How long one that was killed keeps the others from going on. */
+const LEASE_MS = 10_000;
 
 type Deps = {
   store: Pick<
@@ -73,13 +76,10 @@ export function startRewrap(settings: RewrapSettings, deps: Deps): Rewrap {
     lookedMs = performance.now();
     const key = (await deps.kms.listKeys(startCall(BUDGET_MS))).find(sealsValues);
     if (key === undefined) return;
-    await holdLease({ ...deps, store });
-    try {
-      await closeBarred(key, deps);
-      await runDue(key, run, { ...settings, ...deps, signal: stopping.signal });
-    } finally {
-      await store.releaseLease(REWRAP_LEASE, deps.holder).catch(() => undefined);
-    }
+    await using lease = await holdLease(store, { name: 'key-rewrap', holder: deps.holder, ttlMs: LEASE_MS });
+    await closeBarred(key, deps);
+    const signal = AbortSignal.any([stopping.signal, lease.lost]);
+    await runDue(key, run, { ...settings, ...deps, lease, signal });
   };
   const wake = (): void => {
     running ??= turn()
@@ -132,7 +132,7 @@ async function closeBarred(key: Key, { store, events }: Pick<Deps, 'store' | 'ev
   }
 }
 
-type RunDeps = Deps & RewrapSettings & { signal: AbortSignal };
+type RunDeps = Deps & RewrapSettings & { lease: HeldLease; signal: AbortSignal };
 
 async function runDue(key: Key, last: RewrapProgress | undefined, deps: RunDeps): Promise<void> {
   const { store, signal } = deps;
