@@ -18,7 +18,10 @@ sys.path.insert(0, sys.argv[1])
 import colonnade_identity as engine
 options, late = json.loads(sys.argv[2]), float(sys.argv[3])
 try:
-    print(engine.keep(options, now=lambda: time.time() + late))
+    def clock():
+        now = engine.read_clock()
+        return now._replace(wall=now.wall + late, boot=now.boot + late)
+    print(engine.keep(options, clock))
 except engine.IdentityError as error:
     print("refused:", error)
 `;

@@ -240,12 +240,24 @@ def _identity(options):
         return None
     try:
         found = json.loads(_secret(options, "identity"))
-        if found["expires_at"] > time.time():
+        if _identity_lives(found):
             return found["token"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise _misconfigured("the file of option identity_file is not one of the engine's") from None
     log.warning("Colonnade: the identity in the file of option identity_file has expired")
     return None
+
+
+def _identity_lives(found):
+    """By the clock since boot, as the engine has received it; by the wall clock where the host was started anew since."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            boot_id = file.read().strip()
+    except OSError:
+        boot_id = None
+    if boot_id is not None and found.get("boot_id") == boot_id:
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - found["received_boot"] < found["life"]
+    return found["expires_at"] > time.time()
 
 
 def _secret(options, name, prefix=""):
