@@ -9,6 +9,7 @@ import type {
   PillarRecord,
 } from './port.ts';
 import type { InventoryRecord } from './port-inventories.ts';
+import type { ServiceRecord } from './port-services.ts';
 import type { TaskRecord, TemplateRecord } from './port-tasks.ts';
 
 /** The part of the port that is about many records at once: imports, exports, search. */
@@ -19,7 +20,7 @@ export type ImportChange = Extract<
   {
     kind:
       | ('pillar.create' | 'pillar.update' | 'collection.put' | 'master.put' | 'minion.put')
-      | ('inventory.put' | 'template.put' | 'task.copy' | 'task.setState');
+      | ('inventory.put' | 'template.put' | 'task.copy' | 'task.setState' | 'service.put');
   }
 >;
 
@@ -61,6 +62,8 @@ export type ViewRows = {
   templates: TemplateRecord;
   /** By id. */
   tasks: TaskRecord;
+  /** By id. */
+  services: ServiceRecord;
   /** By target type, target, name and environment. */
   pillars: PillarRecord;
 };

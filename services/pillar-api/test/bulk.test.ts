@@ -82,7 +82,7 @@ describe('import, export and search', () => {
       collections: { created: 1, updated: 0, unchanged: 0 },
       masters: { created: 1, updated: 0, unchanged: 0 },
       minions: { created: 1, updated: 0, unchanged: 0 },
-      ...{ inventories: NONE, templates: NONE, tasks: NONE },
+      ...{ inventories: NONE, templates: NONE, tasks: NONE, services: NONE },
       pillars: { created: 5, updated: 0, unchanged: 0 },
     });
     assert.equal(dry.diff.length, 8);
@@ -278,6 +278,9 @@ describe('import, export and search', () => {
       '{kind: task, id: k, tpl_id: t, state: failed}',
       '{kind: inventory, master: nobody, minion_id: w, facts: {}}',
       '{kind: pillar, tgt_type: root, name: of, user: eve, value: 1}',
+      '{kind: service, id: shop, types: [{type: order.placed, schema: {type: flower}}]}',
+      '{kind: service, id: shop, types: [{type: colonnade.pillar}]}',
+      '{kind: service, id: shop, types: [], enrolment_ids: [aaaaaaaaaaaaaaaa]}',
     ].map((one) => `---\n${one}\n`);
     const dry = report(await send('POST', '/import?dry_run=true', file.join('')));
     assert.equal(dry.acceptable, false);
@@ -297,6 +300,9 @@ describe('import, export and search', () => {
       [29, 'unprocessable'],
       [31, 'unknown_master'],
       [33, 'unprocessable'],
+      [35, 'unprocessable'],
+      [37, 'unprocessable'],
+      [39, 'unprocessable'],
     ]);
     assert.match(dry.problems[0]?.detail ?? '', /line 8, column 3: a key that is an integer/u);
     for (const bad of file.slice(1)) {

@@ -118,6 +118,7 @@ async function fill(world: ApiWorld): Promise<void> {
   } as Value);
   assert.equal(template.status, 201);
   await fillTasks(world);
+  await fillServices(world);
   const web = { tgt_type: 'collection', collection_id: 'web' };
   const minion = { tgt_type: 'minion', master: 'salt-a', minion_id: 'web-1' };
   for (const [i, text] of NASTY.entries()) {
@@ -136,6 +137,13 @@ async function fill(world: ApiWorld): Promise<void> {
       is_secret: true,
     });
   }
+}
+
+async function fillServices({ admin }: ApiWorld): Promise<void> {
+  const types = [{ type: 'order.placed', schema: SCHEMA }, { type: 'order.paid' }];
+  assert.equal((await admin.call('POST', '/services', { id: 'shop', types } as Value)).status, 201);
+  await made(sendPlain(admin, 'POST', '/services', { id: 'mill', types: [] }));
+  await made(sendPlain(admin, 'POST', '/services/shop/enrolments'));
 }
 
 async function fillTasks(world: ApiWorld): Promise<void> {
@@ -191,7 +199,7 @@ async function checkSame(from: ApiWorld, to: ApiWorld, format: Format): Promise<
   const text = await exported(from, format);
   const counts = await imported(to, text, format);
   const numbers = Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, count.created]));
-  const others = { collections: 2, masters: 2, minions: 2, inventories: 2, templates: 1, tasks: 5 };
+  const others = { collections: 2, masters: 2, minions: 2, inventories: 2, templates: 1, tasks: 5, services: 2 };
   assert.deepEqual(numbers, { ...others, pillars: NASTY.length + 6 + 10 + 4 });
   for (const either of ['yaml', 'json'] as const)
     assert.equal(await exported(to, either), await exported(from, either));
@@ -220,6 +228,8 @@ describe('an estate that is exported and imported', () => {
       const text = await exported(from, format);
       assert.ok(!text.includes('hunter2'));
       assert.equal(text.match(/\$enc/gu)?.length, 10);
+      const { enrolment_ids } = plain(await sendPlain(from.admin, 'GET', '/services/shop'));
+      for (const id of enrolment_ids as string[]) assert.ok(!text.includes(id));
     }
   });
 
@@ -242,6 +252,18 @@ describe('an estate that is exported and imported', () => {
     await checkSame(from, to, 'yaml');
     await using back = await startWorld({ kmsEnv });
     await checkSame(to, back, 'json');
+  });
+
+  test('leaves a service that is there its enrolments, and takes the types of the file', async () => {
+    await using to = await startWorld({ kmsEnv });
+    await made(sendPlain(to.admin, 'POST', '/services', { id: 'shop', types: [] }));
+    const { id } = await made(sendPlain(to.admin, 'POST', '/services/shop/enrolments'));
+    const counts = await imported(to, await exported(from, 'yaml'), 'yaml');
+    assert.deepEqual(counts.services, { created: 1, updated: 1, unchanged: 0 });
+    const shop = plain(await sendPlain(to.admin, 'GET', '/services/shop'));
+    assert.deepEqual(shop.enrolment_ids, [id]);
+    assert.deepEqual(shop.types, plain(await sendPlain(from.admin, 'GET', '/services/shop')).types);
+    assert.deepEqual(plain(await sendPlain(to.admin, 'GET', '/services/mill')).enrolment_ids, []);
   });
 
   test('is refused whole where a secret does not open: another key, another place, another kid', async () => {

@@ -16,6 +16,7 @@ import { zInventoryFacts } from './inventories.ts';
 import { zMasterUpdate, zMinionPut } from './masters.ts';
 import { zPillarCreate } from './pillars.ts';
 import { secretField, secretIfMarked } from './secret-fields.ts';
+import { zServiceCreate } from './services.ts';
 import { taskTargets, zTaskState, zTemplateUpdate } from './tasks.ts';
 
 /** Media types of an import and an export: a stream of YAML documents, or of JSON texts, one to a line. */
@@ -79,6 +80,9 @@ export const zTaskRecord = z.strictObject({
   ended_at: zTimeAsked.nullable().optional(),
 });
 
+/** What it may publish; hosts of it enrol anew, since nothing they prove themselves with is exported. */
+export const zServiceRecord = zServiceCreate.extend({ kind: z.literal('service') });
+
 /** As in `POST /pillars`. A secret is plain and is sealed on its way in, or comes as it was exported, `$enc`. */
 export const zPillarRecord = zPillarCreate.omit({ created_by: true }).extend({
   kind: z.literal('pillar'),
@@ -91,9 +95,9 @@ export const zBulkRecord = z.discriminatedUnion(
   'kind',
   [
     ...([zEstateRecord, zCollectionRecord, zMasterRecord, zMinionRecord] as const),
-    ...([zInventoryRecord, zTemplateRecord, zTaskRecord, zPillarRecord] as const),
+    ...([zInventoryRecord, zTemplateRecord, zTaskRecord, zServiceRecord, zPillarRecord] as const),
   ],
-  'kind: must be estate, collection, master, minion, inventory, template, task or pillar',
+  'kind: must be estate, collection, master, minion, inventory, template, task, service or pillar',
 );
 export type BulkRecord = z.infer<typeof zBulkRecord>;
 
@@ -126,13 +130,13 @@ export const zImportReport = z.strictObject({
   clock: int(),
   counts: z.strictObject({
     ...{ collections: zCounts, masters: zCounts, minions: zCounts, inventories: zCounts },
-    ...{ templates: zCounts, tasks: zCounts, pillars: zCounts },
+    ...{ templates: zCounts, tasks: zCounts, services: zCounts, pillars: zCounts },
   }),
   /** The first changes, in the order of the file. Of secrets no value is shown. */
   diff: z.array(
     z.strictObject({
       line: int(),
-      kind: z.enum(['collection', 'master', 'minion', 'inventory', 'template', 'task', 'pillar']),
+      kind: z.enum(['collection', 'master', 'minion', 'inventory', 'template', 'task', 'service', 'pillar']),
       op: z.enum(['create', 'update']),
       /** `scope name` of a pillar, the id of the others. */
       key: z.string(),

@@ -6,6 +6,7 @@ import type { EstateView, ImportChange, ViewRows } from '../port-bulk.ts';
 import * as h from './harness.ts';
 
 const SCHEMA = parseValue('{"$ref":"#/$defs/a","$defs":{"a":{"minimum":1.0,"maximum":9223372036854775807}}}');
+const TYPES = parseValue('[{"type":"order.placed","schema":{"$ref":"#/$defs/a","$defs":{"a":{"minimum":1.0}}}}]');
 const FACTS = parseValue('{"$os":"Debian","cpus":2,"load":1.0}');
 
 type Copy = Extract<ImportChange, { kind: 'task.copy' }>;
@@ -115,6 +116,31 @@ export function testImportsOfTasks(create: h.CreateHarness): void {
         assert.deepEqual(await h.dump(store), before, why);
         assert.equal(await store.getTask('k3'), undefined, why);
       }
+    });
+  });
+
+  test('services come with an import as they are put, and a view shows them', async () => {
+    await h.withStore(create, async (store) => {
+      const service = (id: string, expect: number | 'absent', enrolmentIds: readonly string[] = []) => {
+        return { kind: 'service.put', expect, record: { id, types: TYPES, enrolmentIds } };
+      };
+      const first = await apply(store, 'i', service('shop', 'absent'), service('mill', 'absent'));
+      await apply(store, 'on', service('shop', first, ['enrolment-00000001']));
+      await using view = await store.openView();
+      assert.deepEqual(
+        (await readAll(view, 'services')).map(({ id, types, enrolmentIds }) => [id, types, enrolmentIds]),
+        [
+          ['mill', TYPES, []],
+          ['shop', TYPES, ['enrolment-00000001']],
+        ],
+      );
+      const before = await h.dump(store);
+      for (const expect of ['absent', first] as const)
+        await h.assertRefused(
+          apply(store, `${expect}`, h.createPillar('fine'), service('shop', expect)),
+          'precondition_failed',
+        );
+      assert.deepEqual(await h.dump(store), before);
     });
   });
 }

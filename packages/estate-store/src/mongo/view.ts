@@ -6,6 +6,7 @@ import * as documents from './documents.ts';
 import { outdated } from './errors.ts';
 import { toInventory } from './inventories.ts';
 import { INDEX } from './schema.ts';
+import { toService } from './services.ts';
 import { toTask, toTemplate } from './task-documents.ts';
 import { TRANSACTION } from './transaction.ts';
 
@@ -20,6 +21,7 @@ const IO: { readonly [K in keyof ViewRows]: Io } = {
   inventories: { table: 'inventories', key: INDEX.minion, toRow: toInventory },
   templates: { table: 'templates', key: INDEX.id, toRow: toTemplate },
   tasks: { table: 'tasks', key: INDEX.id, toRow: toTask },
+  services: { table: 'services', key: INDEX.id, toRow: toService },
   pillars: { table: 'pillars', key: INDEX.pillarKey, toRow: documents.toPillar },
 };
 

@@ -3,6 +3,7 @@ import type { Value } from '@colonnade/value';
 import type { ImportChange } from '../port-bulk.ts';
 import {
   type PackedInventoryPut,
+  type PackedServicePut,
   type PackedTemplatePut,
   type PillarCreate,
   type PillarUpdate,
@@ -15,7 +16,11 @@ export type PackedChange<V> =
   | PillarUpdate<V>
   | PackedTemplatePut
   | PackedInventoryPut
-  | Exclude<ImportChange, { kind: 'pillar.create' | 'pillar.update' | 'template.put' | 'inventory.put' }>;
+  | PackedServicePut
+  | Exclude<
+      ImportChange,
+      { kind: 'pillar.create' | 'pillar.update' | 'template.put' | 'inventory.put' | 'service.put' }
+    >;
 
 /** @throws ColonnadeError bad_request (too many at once) | value_invalid */
 export function packChanges<V>(
@@ -38,6 +43,8 @@ function packChange<V>(change: ImportChange, pack: (value: Value) => V): PackedC
       return { ...change, record: { ...change.record, schema: packText(change.record.schema) } };
     case 'inventory.put':
       return { ...change, record: { ...change.record, facts: packText(change.record.facts) } };
+    case 'service.put':
+      return { ...change, record: { ...change.record, types: packText(change.record.types) } };
     default:
       return change;
   }

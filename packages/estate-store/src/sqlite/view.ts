@@ -5,6 +5,7 @@ import { toStoreError } from './errors.ts';
 import { INVENTORY_IO } from './inventories.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import * as rows from './rows.ts';
+import { SERVICE_IO } from './services.ts';
 import { TASK_IO } from './task-archive.ts';
 
 const PAGE_ROWS = 100;
@@ -34,6 +35,7 @@ const IO: { readonly [K in keyof ViewRows]: Io<ViewRows[K]> } = {
   inventories: { ...INVENTORY_IO.select, toRow: INVENTORY_IO.toRow },
   templates: { ...TASK_IO.templates.select, toRow: TASK_IO.templates.toRow },
   tasks: { ...TASK_IO.tasks.select, toRow: TASK_IO.tasks.toRow },
+  services: { ...SERVICE_IO.select, toRow: SERVICE_IO.toRow },
   pillars: {
     sql: `SELECT * FROM pillars WHERE (tgt_type, tgt_id, name, pillarenv) > (?, ?, ?, ?)
       ORDER BY tgt_type, tgt_id, name, pillarenv`,

@@ -14,6 +14,7 @@ import { type EstateView, namedCollections, type PillarRecord } from '@colonnade
 import { canonicalText, fromPlain, type Value, type ValueObject, valueToYaml } from '@colonnade/value';
 import type { BulkFormat } from '../http/streamed-route.ts';
 import { readRule } from '../membership/rule-text.ts';
+import { typesOf } from '../service-events/own-types.ts';
 import { viewTime } from '../views.ts';
 import { MARKED_VERSION } from './whole.ts';
 
@@ -22,7 +23,7 @@ const CHUNK_CHARS = 64 * 1024;
 
 /**
  * The estate as text, record by record: collections with parents first, masters without tokens, minions, inventories,
- * templates, tasks, then pillars in the order of their target, name and environment. The same estate gives the same text.
+ * templates, tasks, services without enrolments, then pillars in the order of their target, name and environment. The same estate gives the same text.
  * Pillars no import can make (adopted ones in plain environments) are left out, and counted at the end, where it also says
  * how many records there are: one that was cut has no such end.
  */
@@ -73,6 +74,9 @@ async function* recordsOf(
     }
   }
   yield* tasksOf(view);
+  for await (const page of view.pages('services')) {
+    for (const service of page) yield { kind: 'service', id: service.id, types: [...typesOf(service)] };
+  }
   for await (const page of view.pages('pillars')) {
     for (const pillar of page) {
       const target = targetOf(pillar);

@@ -34,7 +34,7 @@ type Parts = {
 type EstateStorePart = Pick<
   EstateStore,
   | ('findPillar' | 'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate')
-  | ('getInventory' | 'snapshot')
+  | ('getInventory' | 'getService' | 'snapshot')
   | ('stageImport' | 'applyImport' | 'dropImport')
 >;
 const NOTHING = { since: undefined, scopes: [], collections: false, masters: [], minions: [] };

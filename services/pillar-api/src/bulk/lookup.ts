@@ -10,7 +10,7 @@ import type {
 
 type Store = Pick<
   EstateStore,
-  'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate' | 'getInventory'
+  'getMaster' | 'getMinion' | 'getCollection' | 'getTask' | 'getTemplate' | 'getInventory' | 'getService'
 >;
 
 /** The estate as it will be after what was planned so far: what the file brings with it is there for what comes after. */
@@ -33,8 +33,9 @@ export function createLookup(store: Store): Lookup {
     getCollection: (id) => cached(collections, id, () => store.getCollection(id)),
     getTask: (id) => cached(tasks, id, () => store.getTask(id)),
     getTemplate: (id) => cached(templates, id, () => store.getTemplate(id)),
-    // Nothing hangs on one.
+    // Nothing hangs on these.
     getInventory: (master, id) => store.getInventory(master, id),
+    getService: (id) => store.getService(id),
     note(change) {
       if (change.kind === 'master.put') masters.set(change.record.id, { ...change.record, tick: PLANNED });
       if (change.kind === 'minion.put') {

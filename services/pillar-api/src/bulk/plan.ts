@@ -15,6 +15,7 @@ import { checkOpenValue, isSealedValue } from '../pillar-value.ts';
 import { resolveTarget } from '../target.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { type Lookup, PLANNED } from './lookup.ts';
+import { planService } from './plan-service.ts';
 import { planInventory, planTask, planTemplate } from './plan-tasks.ts';
 
 export type Kind = Exclude<BulkRecord['kind'], 'estate'>;
@@ -69,6 +70,8 @@ export async function planRecord(
       return planTemplate(planning, record);
     case 'task':
       return planTask(planning, record);
+    case 'service':
+      return planService(planning, record);
     case 'pillar':
       return planPillar(planning, record);
   }

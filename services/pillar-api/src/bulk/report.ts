@@ -13,6 +13,7 @@ const PLURAL = {
   inventory: 'inventories',
   template: 'templates',
   task: 'tasks',
+  service: 'services',
   pillar: 'pillars',
 } as const;
 
@@ -31,7 +32,7 @@ export function createReporting(replaceSecrets: boolean): Reporting {
   const none = () => ({ created: 0, updated: 0, unchanged: 0 });
   const counts = {
     ...{ collections: none(), masters: none(), minions: none(), inventories: none() },
-    ...{ templates: none(), tasks: none(), pillars: none() },
+    ...{ templates: none(), tasks: none(), services: none(), pillars: none() },
   };
   const diff: ImportReport['diff'] = [];
   const problems: ImportReport['problems'] = [];

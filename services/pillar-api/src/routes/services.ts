@@ -1,7 +1,5 @@
 import {
   ColonnadeError,
-  LIMITS,
-  type ServiceType,
   zNothing,
   zPageQuery,
   zServiceCreate,
@@ -10,13 +8,13 @@ import {
   zServiceView,
 } from '@colonnade/contracts';
 import type { ServiceRecord } from '@colonnade/estate-store';
-import { canonicalText, type Value, type ValueObject } from '@colonnade/value';
 import type { Estate } from '../estate.ts';
 import { pageOptions, writeCursor } from '../http/cursor.ts';
 import { checkIfMatch, etagOf, requireIfMatch } from '../http/etag.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
 import { asHalfDeleted, revokeToken } from '../master-tokens.ts';
+import { checkTypes, valueOfTypes } from '../service-events/own-types.ts';
 import type { Schemas } from '../templates/schemas.ts';
 import { viewService } from '../views.ts';
 
@@ -42,7 +40,7 @@ function createRoute(estate: Estate, schemas: Schemas): Route {
     response: zServiceView,
     async handle({ principal, body: { id, types } }) {
       await checkTypes(schemas, principal.rateKey, types);
-      const record = { id, types: asValue(types), enrolmentIds: [] };
+      const record = { id, types: valueOfTypes(types), enrolmentIds: [] };
       const { clock } = await estate.write({
         by: principal.sub,
         mutations: [{ kind: 'service.put', expect: 'absent', record }],
@@ -102,7 +100,7 @@ function updateRoute(estate: Estate, schemas: Schemas): Route {
       checkIfMatch(conditions, etagOf(service.id, await estate.incarnation(), service.tick));
       await checkTypes(schemas, principal.rateKey, types);
       const { tick: expect, ...before } = service;
-      const record = { ...before, types: asValue(types) };
+      const record = { ...before, types: valueOfTypes(types) };
       const { clock } = await estate.write({
         by: principal.sub,
         mutations: [{ kind: 'service.put', expect, record }],
@@ -145,22 +143,4 @@ export async function findService(estate: Estate, id: string | undefined): Promi
   const service = await estate.store.getService(id ?? '');
   if (service === undefined) throw new ColonnadeError('not_found', 'there is no such service');
   return service;
-}
-
-/** @throws ColonnadeError `unprocessable` naming the type whose schema is none, `too_large` | as `Schemas.check` */
-async function checkTypes(schemas: Schemas, caller: string, types: readonly ServiceType[]): Promise<void> {
-  for (const [at, { schema }] of types.entries()) {
-    if (schema === undefined) continue;
-    const field = `types.${at}.schema`;
-    if (Buffer.byteLength(canonicalText(schema)) > LIMITS.schemaBytes)
-      throw new ColonnadeError('too_large', `${field}: is over ${LIMITS.schemaBytes} bytes`, { field });
-    await schemas.check(caller, schema).catch((thrown) => {
-      if (!(thrown instanceof ColonnadeError) || thrown.code !== 'unprocessable') throw thrown;
-      throw new ColonnadeError('unprocessable', `types.${at}.${thrown.message}`, { field, cause: thrown });
-    });
-  }
-}
-
-function asValue(types: readonly ServiceType[]): Value {
-  return types.map(({ type, schema }): ValueObject => (schema === undefined ? { type } : { type, schema }));
 }
