@@ -37,12 +37,15 @@ type Reach = {
   deadLetters?: boolean;
 };
 
-const EVENTS = ['pillar.created', 'tls.rotated', 'key.rotated', 'key.other', 'audit.alert', 'audit.other'];
+const EVENTS = [
+  ...['pillar.created', 'task.state_changed', 'estate.imported', 'pillar.other', 'estate.other'],
+  ...['tls.node_rotated', 'tls.other', 'key.rotated', 'key.other', 'audit.alert', 'audit.other', 'other'],
+];
 
 const REACH: Readonly<Record<BusUser, Reach>> = {
   'pillar-api': {
     asks: ['kms.*.api', 'kms.open.workload', 'kms.keys-list', 'kms.jwks', 'merger.explain', 'hooks.*'],
-    events: EVENTS,
+    events: ['pillar.created', 'task.state_changed', 'estate.imported'],
     streams: [
       'say that a task lives',
       'an event of a service',
@@ -59,7 +62,7 @@ const REACH: Readonly<Record<BusUser, Reach>> = {
     streams: ['read AUDIT as file', 'read AUDIT as webhook', 'let AUDIT go', 'anchor', 'see AUDIT'],
     deadLetters: true,
   },
-  'tls-rotator': { asks: [], events: ['tls.rotated'] },
+  'tls-rotator': { asks: [], events: ['tls.node_rotated'] },
   'hook-runner': {
     asks: ['merger.compile', 'merger.refresh', 'estate.list-touched'],
     streams: [

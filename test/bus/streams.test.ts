@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { DONE } from '@colonnade/bus';
 import {
+  AUDIT_ANCHOR_STREAM,
   AUDIT_STREAM,
   AUDIT_SUBJECTS,
+  auditAnchorSubject,
   auditFileConsumer,
   auditSubject,
   EVENTS_DEAD_STREAM,
@@ -59,6 +61,24 @@ describe('the streams', () => {
     const { config: events } = await raw.streams.info(SERVICE_EVENTS_STREAM);
     assert.deepEqual([events.discard, events.max_bytes], ['new', SIZES.maxEventsBytes / 4]);
     assert.ok(events.duplicate_window >= 3_600_000_000_000);
+  });
+
+  test('anchors make room for new ones, whoever writes those: as many as the stream holds push out the true ones', async () => {
+    const raw = await manager();
+    const { config } = await raw.streams.info(AUDIT_ANCHOR_STREAM);
+    assert.deepEqual([config.discard, config.deny_purge, config.deny_delete], ['old', true, true]);
+    const thief = await bus.raw('audit-sink');
+    const anchor = (text: string) => thief.publish(auditAnchorSubject('file'), text);
+    anchor('the true one');
+    await thief.flush();
+    const firstSeq = async () => (await raw.streams.info(AUDIT_ANCHOR_STREAM)).state.first_seq;
+    const before = await waitFor('it to be stored', async () => {
+      const { state } = await raw.streams.info(AUDIT_ANCHOR_STREAM);
+      return state.messages > 0 ? state.last_seq : undefined;
+    });
+    for (let bytes = 0; bytes < config.max_bytes; bytes += 4096) anchor('x'.repeat(4096));
+    await thief.flush();
+    await waitFor('it to be gone', async () => (await firstSeq()) > before);
   });
 
   test('what a stream held before it trimmed itself is kept for the consumers', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CONSUMERS } from './consumers.ts';
 import { BUS_USERS } from './endpoints.ts';
+import { EVENT_TYPES, EVENTS_SUBJECTS, eventSubject } from './events.ts';
 import { allBusRights, busRights, ENDPOINTS, inboxPrefix, replyPrefixes } from './permissions.ts';
 
 test('no two endpoints share a subject or a name', () => {
@@ -51,4 +52,19 @@ test('a consumer is read by its own user alone: next messages, information, ackn
     const changes = rights.publish.filter((s) => /\.CONSUMER\.(CREATE|DELETE|DURABLE)/u.test(s));
     assert.equal(changes.length > 0, user === 'provisioner', user);
   }
+});
+
+test('nobody may publish every event there is: each event has one user, who may publish it by its name', () => {
+  const prefix = EVENTS_SUBJECTS.slice(0, -1);
+  const publishers = new Map<string, string>();
+  for (const [user, { publish }] of allBusRights())
+    for (const subject of publish.filter((one) => one.startsWith(prefix))) {
+      assert.doesNotMatch(subject, /[*>]/u, `${user}: ${subject}`);
+      assert.equal(publishers.get(subject), undefined, `${subject} is of two users`);
+      publishers.set(subject, user);
+    }
+  assert.deepEqual(
+    [...publishers].filter(([, user]) => user === 'pillar-api').map(([subject]) => subject),
+    EVENT_TYPES.map(eventSubject),
+  );
 });

@@ -9,7 +9,7 @@ import {
 import { CONSUMERS, makerRights, readerRights } from './consumers.ts';
 import { BUS_USERS, type BusUser, type Endpoint } from './endpoints.ts';
 import { estateListTouched, estateRegisterMinion } from './estate.ts';
-import { EVENTS_STREAM, EVENTS_SUBJECTS, eventSubject } from './events.ts';
+import { EVENT_TYPES, EVENTS_STREAM, eventSubject } from './events.ts';
 import {
   hooksGeneration,
   hooksGenerations,
@@ -30,7 +30,7 @@ import {
   SERVICE_EVENTS_SUBJECTS,
 } from './service-events.ts';
 import { TASK_STATES_STREAM, TASK_STATES_SUBJECTS } from './task-states.ts';
-import { TLS_EVENTS_SUBJECTS, tlsPlan, tlsStatus } from './tls.ts';
+import { TLS_EVENT_TYPES, tlsPlan, tlsStatus } from './tls.ts';
 import { WORKLOAD_ENDPOINTS } from './workload.ts';
 
 /** Every endpoint there is; rights, documents and tests are made from this list. */
@@ -120,7 +120,7 @@ function readEntries(stream: string): string {
 /** What a user publishes beside its requests and replies. */
 const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
   'pillar-api': [
-    ...[EVENTS_SUBJECTS, auditSubject('pillar-api'), ...STREAM_INFO],
+    ...[...EVENT_TYPES.map(eventSubject), auditSubject('pillar-api'), ...STREAM_INFO],
     // What services outside hand in, and what of it is refused.
     ...[SERVICE_EVENTS_SUBJECTS, EVENTS_DEAD_SUBJECTS],
     // Which tasks live: it alone writes that, and reads it to take back what a process before it left.
@@ -141,7 +141,7 @@ const OWN_PUBLISH: Readonly<Record<BusUser, readonly string[]>> = {
     infoOf(AUDIT_STREAM),
     AUDIT_ALERT_SUBJECT,
   ],
-  'tls-rotator': [TLS_EVENTS_SUBJECTS, auditSubject('tls-rotator')],
+  'tls-rotator': [...TLS_EVENT_TYPES.map(eventSubject), auditSubject('tls-rotator')],
   'hook-runner': [auditSubject('hook-runner'), infoOf(EVENTS_STREAM)],
   // Reading the anchors is what `verify` stands on; they hold hashes, no records.
   operator: [

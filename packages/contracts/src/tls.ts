@@ -16,7 +16,6 @@ export const TLS_EVENT_TYPES = [
 ] as const;
 export type TlsEventType = (typeof TLS_EVENT_TYPES)[number];
 
-export const TLS_EVENTS_SUBJECTS = subjectOf('events', 'tls.>');
 /** CloudEvents `source`: they have no place in the order of the estate's changes. */
 export const TLS_SOURCE = 'urn:colonnade:tls';
 

@@ -84,7 +84,8 @@ export async function prepareRunner() {
       };
       const payload = encode(zCloudEvent, event);
       const message = { subject: eventSubject(type as EventType), msgId: eventMsgId(event), payload };
-      await api.publishDurable(message, startCall(5000));
+      const publisher = type.startsWith('key.') ? await bus.as('crypto-kms') : api;
+      await publisher.publishDurable(message, startCall(5000));
       return event;
     },
     /** As pillar-api does for a service outside. */
