@@ -1,18 +1,10 @@
-import { createSecretKey, type KeyObject, randomFillSync } from 'node:crypto';
 import path from 'node:path';
 import { ColonnadeError } from '@colonnade/contracts';
-import { KEY_BYTES } from '../enc-format.ts';
 import type { Kek, Keys } from '../envelope.ts';
-import {
-  createStateFile,
-  listStateDir,
-  openStateDir,
-  readStateFile,
-  replaceStateFile,
-} from '../state-dir.ts';
+import { openStateDir } from '../state-dir.ts';
 import { openChangeLog } from './change-log.ts';
 import { checkDecision, type KeyDecision, type KeyRules } from './changes.ts';
-import { openKey, type RootKey, sealKey } from './root-key.ts';
+import type { RootKey } from './root-key.ts';
 import { openUses, type Uses } from './uses.ts';
 import {
   activeOf,
@@ -21,8 +13,8 @@ import {
   type KeyState,
   statesOf,
   type VersionFile,
-  zVersionFile,
 } from './version.ts';
+import { openVersionFiles, type VersionFiles } from './version-files.ts';
 
 export type KeyVersion = Pick<VersionFile, 'version' | 'kid' | 'created_at_ms' | 'active_from_ms'> & {
   state: KeyState;
@@ -90,34 +82,19 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   const { name, prepublishMs, nowMs = Date.now } = options;
   const dir = path.join(options.stateDir, 'keyring', name);
   openStateDir(path.dirname(dir));
-  openStateDir(dir);
   const log = await openChangeLog(`${dir}.changes`, name);
   const uses = openUses(`${dir}.uses`);
-  const loaded = new Map<number, { file: VersionFile; key: KeyObject | undefined }>();
-  const files = () => [...loaded.values()].map(({ file }) => file);
-  // What it made would be sealed by a root key that is given up.
-  const isMoved = () => files().some((file) => isForeign(file, options));
-  const farMs = Math.max(2 * prepublishMs, WAIT_MOST_MS);
   let readAtMs = 0;
+  const stored = openVersionFiles({ ...options, dir });
+  const { files } = stored;
+  const farMs = Math.max(2 * prepublishMs, WAIT_MOST_MS);
 
   const refresh = async (): Promise<boolean> => {
     const startedMs = nowMs();
-    let isNew = await log.refresh();
-    for (const entry of listStateDir(dir)) {
-      const file = await readVersion(dir, entry, name);
-      const known = loaded.get(file.version);
-      if (
-        known?.file.destroyed_at_ms === file.destroyed_at_ms &&
-        known.file.sealed?.root === file.sealed?.root
-      )
-        continue;
-      // Sealed anew by a root key that is not here, it still is the key that was read before.
-      const kept = isForeign(file, options) ? known?.key : undefined;
-      loaded.set(file.version, { file, key: kept ?? (await openVersion(dir, file, options)) });
-      isNew = true;
-    }
+    const isChanged = await log.refresh();
+    const isNew = await stored.refresh();
     readAtMs = Math.max(readAtMs, startedMs);
-    return isNew;
+    return isChanged || isNew;
   };
   const view = (): KeyVersion[] => viewOf(files(), log.rules(), uses, nowMs());
   const viewVersion = (version: number) => view().find((one) => one.version === version);
@@ -133,47 +110,30 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
       );
     return viewVersion(decision.version) as KeyVersion;
   };
-  const make = async (version: number, activeFromMs: number, given?: Kek): Promise<boolean> => {
-    const bytes = given?.key.export() ?? randomFillSync(Buffer.allocUnsafeSlow(KEY_BYTES));
-    const kid = given?.kid ?? kidOf(name, version);
-    try {
-      return await createStateFile(path.join(dir, fileName(version)), zVersionFile, {
-        format: 'colonnade-key-version/1',
-        ...{ name, version, kid },
-        created_at_ms: nowMs(),
-        active_from_ms: activeFromMs,
-        sealed: sealKey(options.root, contextOf(name, version, kid), bytes),
-        destroyed_at_ms: null,
-      });
-    } finally {
-      bytes.fill(0);
-    }
-  };
+  const make = (version: number, activeFromMs: number, given?: Kek) =>
+    stored.make(version, { nowMs: nowMs(), activeFromMs }, given);
 
   await refresh();
-  if (loaded.size === 0) {
+  if (files().length === 0) {
     await make(1, nowMs(), options.first);
     await refresh();
   }
-  checkFirst(options, [...loaded.values()]);
+  checkFirst(options, stored);
 
   return {
     name,
     active() {
       const version = activeOf(files(), nowMs());
-      const key = version && loaded.get(version.version)?.key;
+      const key = version && stored.find(version.kid)?.key;
       if (version === undefined || key === undefined)
         throw new ColonnadeError('key_not_configured', `no version of the key ${name} is active`);
       return { kid: version.kid, key };
     },
     find(kid) {
       const { minVersion, ends } = log.rules();
-      for (const { file, key } of loaded.values())
-        if (file.kid === kid)
-          return key === undefined || file.version < minVersion || ends.has(file.version)
-            ? undefined
-            : { kid, key };
-      return undefined;
+      const { file, key } = stored.find(kid) ?? {};
+      if (file === undefined || file.version < minVersion || ends.has(file.version)) return undefined;
+      return key && { kid, key };
     },
     async prepare(encryptions) {
       // A version seals so long after it was made; who has read the folder since knows of it.
@@ -183,12 +143,11 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     },
     versions: view,
     minVersion: () => log.rules().minVersion,
-    ageMs: () => (isMoved() ? undefined : ageOfActiveMs(files(), nowMs(), farMs)),
+    ageMs: () => (stored.isMoved() ? undefined : ageOfActiveMs(files(), nowMs(), farMs)),
     async rotate() {
       await refresh();
-      const newest = Math.max(...loaded.keys());
-      const next = newest + 1;
-      if (isMoved())
+      const next = Math.max(...files().map(({ version }) => version)) + 1;
+      if (stored.isMoved())
         throw new ColonnadeError(
           'conflict',
           `another root key seals the key ${name} now: rotate where that one is, and start this replica with it`,
@@ -207,14 +166,12 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     undestroy: (version) => decide({ op: 'undestroy', version, erase_after_ms: null }),
     async eraseDue(record = (_, erase) => erase()) {
       const erased: KeyVersion[] = [];
-      for (const [version, { file }] of loaded) {
+      for (const { version, sealed } of files()) {
         const end = log.rules().ends.get(version);
-        if (end === undefined || file.sealed === null || nowMs() < end.eraseAfterMs) continue;
+        if (end === undefined || sealed === null || nowMs() < end.eraseAfterMs) continue;
         const erase = async () => {
           if (!end.isErased) await decide({ op: 'erase', version, erase_after_ms: null });
-          const gone = { ...file, sealed: null, destroyed_at_ms: end.destroyedAtMs };
-          await replaceStateFile(path.join(dir, fileName(version)), zVersionFile, gone);
-          loaded.set(version, { file: gone, key: undefined });
+          await stored.erase(version, end.destroyedAtMs);
           return viewVersion(version) as KeyVersion;
         };
         erased.push(await record(version, erase));
@@ -225,46 +182,10 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
   };
 }
 
-async function readVersion(dir: string, entry: string, name: string): Promise<VersionFile> {
-  const file = await readStateFile(path.join(dir, entry), zVersionFile);
-  const fits = file !== undefined && file.name === name && fileName(file.version) === entry;
-  if (fits) return file;
-  throw new ColonnadeError('misconfigured', `${path.join(dir, entry)} is not the version its name says`);
-}
-
-/** Whether neither root key here opens it. */
-function isForeign({ sealed }: VersionFile, { root, oldRoot }: KeyringOptions): boolean {
-  return sealed !== null && sealed.root !== root.id && sealed.root !== oldRoot?.id;
-}
-
-/** Opens a version, and seals it anew when it is still the old root key's. */
-async function openVersion(
-  dir: string,
-  file: VersionFile,
-  { root, oldRoot }: KeyringOptions,
-): Promise<KeyObject | undefined> {
-  if (file.sealed === null) return undefined;
-  const context = contextOf(file.name, file.version, file.kid);
-  const isOld = oldRoot !== undefined && file.sealed.root === oldRoot.id && oldRoot.id !== root.id;
-  const bytes = openKey(isOld ? oldRoot : root, context, file.sealed);
-  try {
-    if (isOld) {
-      const renewed = { ...file, sealed: sealKey(root, context, bytes) };
-      await replaceStateFile(path.join(dir, fileName(file.version)), zVersionFile, renewed);
-    }
-    return createSecretKey(bytes);
-  } finally {
-    bytes.fill(0);
-  }
-}
-
 /** A KEK that is configured beside a keyring must be in it: sealing with one and opening with another loses data. */
-function checkFirst(
-  { first, name }: KeyringOptions,
-  loaded: readonly { file: VersionFile; key: KeyObject | undefined }[],
-): void {
+function checkFirst({ first, name }: KeyringOptions, stored: Pick<VersionFiles, 'find'>): void {
   if (first === undefined) return;
-  const known = loaded.find(({ file }) => file.kid === first.kid);
+  const known = stored.find(first.kid);
   if (known?.key?.equals(first.key) === true || known?.file.destroyed_at_ms != null) return;
   const what = known === undefined ? 'is not in the keyring' : 'is another one than in the keyring';
   throw new ColonnadeError(
@@ -284,16 +205,4 @@ function viewOf(files: readonly VersionFile[], { ends }: KeyRules, uses: Uses, n
       erase_after_ms: ends.get(version)?.eraseAfterMs ?? null,
       encryptions: uses.count(version),
     }));
-}
-
-function kidOf(name: string, version: number): string {
-  return `${name}-v${version}`;
-}
-
-function fileName(version: number): string {
-  return `v${String(version).padStart(6, '0')}.json`;
-}
-
-function contextOf(name: string, version: number, kid: string): string {
-  return `${name}:${version}:${kid}`;
 }
