@@ -37,7 +37,10 @@ export function countLeft(key: Key, use: ReadonlyMap<string, number>): number {
 }
 
 /** Versions that open nothing any more. */
-export function barredKids(key: Key, minVersion = key.min_version): readonly string[] {
+export function barredKids(
+  key: Pick<Key, 'versions' | 'min_version'>,
+  minVersion = key.min_version,
+): readonly string[] {
   return key.versions.filter(({ version }) => version < minVersion).map(({ kid }) => kid);
 }
 

@@ -11,7 +11,8 @@ import type { Estate } from '../estate.ts';
 import { cutPage, pageOptions, writeCursor } from '../http/cursor.ts';
 import { defineRoute, type Route } from '../http/route.ts';
 import type { Kms } from '../kms.ts';
-import { barredKids, findKey, type Key, sealsValues } from '../rewrap/plan.ts';
+import { closeInStep } from '../rewrap/close-in-step.ts';
+import { findKey, type Key, sealsValues } from '../rewrap/plan.ts';
 import type { Rewrap } from '../rewrap/worker.ts';
 import { viewKeyVersion, viewRewrap } from '../views.ts';
 
@@ -115,28 +116,6 @@ function minVersionRoute({ kms, estate }: Deps): Route {
       return { status: 200, body: { items, next_cursor: null } };
     },
   });
-}
-
-/**
- * The store comes first when versions are barred: from its answer on nothing can come to stand under them. It comes last when they
- * are let open again.
- */
-async function closeInStep(
-  store: Pick<Estate['store'], 'readClosedKids' | 'closeKids'>,
-  key: Key,
-  version: number,
-  tellKms: () => Promise<unknown>,
-): Promise<void> {
-  const before = await store.readClosedKids();
-  const raises = version >= key.min_version;
-  if (raises) await store.closeKids(barredKids(key, version));
-  try {
-    await tellKms();
-  } catch (thrown) {
-    if (raises) await store.closeKids(before).catch(() => undefined);
-    throw thrown;
-  }
-  if (!raises) await store.closeKids(barredKids(key, version));
 }
 
 /** @throws ColonnadeError `conflict`: a key that seals or signs must not be closed */
