@@ -40,7 +40,7 @@ describe('a service on the bus', () => {
           await new Promise((r) => setTimeout(r, Math.min(100, call.deadlineMs)));
         return { mac_hex: sha256_hex };
       }),
-      route(kmsJwks, async () => ({ issuer: 'x', keys: [] })),
+      route(kmsJwks, async () => ({ issuer: 'x', keys: [], master_kids: [] })),
       route(kmsIssueMaster, async () => ({ token: 'a-token-of-a-master', jti: 'j', expires_at_ms: 0 })),
     ]);
   });

@@ -236,3 +236,4 @@ export const kmsJwks = defineEndpoint({
     master_kids: z.array(z.string()),
   }),
 });
+export type Jwks = z.output<typeof kmsJwks.response>;

@@ -1,5 +1,5 @@
 export { isCompactToken } from './compact.ts';
-export { createKeySet, type Jwks, type KeySet, type KeySetOptions, type VerifyKey } from './key-set.ts';
+export { createKeySet, type KeySet, type KeySetOptions, type VerifyKey } from './key-set.ts';
 export { explainRefusal } from './refusal.ts';
 export { createTaskView, type TaskView, type TaskViewOptions } from './task-view.ts';
 export {

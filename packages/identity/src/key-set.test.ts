@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { ColonnadeError, JWKS_MAX_AGE_MS, JWKS_TRUST_MS, type PublicJwk } from '@colonnade/contracts';
-import { createKeySet, type Jwks } from './key-set.ts';
+import {
+  ColonnadeError,
+  JWKS_MAX_AGE_MS,
+  JWKS_TRUST_MS,
+  type Jwks,
+  type PublicJwk,
+} from '@colonnade/contracts';
+import { createKeySet } from './key-set.ts';
 
 function newKey(kid: string): PublicJwk {
   const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
@@ -10,7 +16,13 @@ function newKey(kid: string): PublicJwk {
 }
 
 function newIssuer(...kids: string[]) {
-  const state = { keys: kids.map(newKey), masterKids: [] as string[], reads: 0, isAway: false, isHung: false };
+  const state = {
+    keys: kids.map(newKey),
+    masterKids: [] as string[],
+    reads: 0,
+    isAway: false,
+    isHung: false,
+  };
   const fetchKeys = async (): Promise<Jwks> => {
     state.reads += 1;
     if (state.isAway) throw new ColonnadeError('unavailable', 'away');
@@ -109,10 +121,10 @@ test('a key is for masters’ tokens or for identities, and never for both', asy
   const { state, fetchKeys } = newIssuer('a', 'm');
   state.masterKids = ['m'];
   const keys = createKeySet({ fetchKeys });
-  assert.deepEqual(
-    [await keys.find('m'), await keys.findOfMasters('a')],
-    [undefined, undefined],
-  );
+  assert.deepEqual([await keys.find('m'), await keys.findOfMasters('a')], [undefined, undefined]);
   assert.ok((await keys.find('a')) && (await keys.findOfMasters('m')));
-  assert.deepEqual((await keys.published()).keys.map(({ kid }) => kid), ['a']);
+  assert.deepEqual(
+    (await keys.published()).keys.map(({ kid }) => kid),
+    ['a'],
+  );
 });

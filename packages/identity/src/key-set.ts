@@ -5,16 +5,13 @@ import {
   ColonnadeError,
   JWKS_MAX_AGE_MS,
   JWKS_TRUST_MS,
-  type kmsJwks,
+  type Jwks,
   type PublicJwk,
   startCall,
 } from '@colonnade/contracts';
-import type { z } from 'zod';
 
 /** A public key, and the one algorithm it is for. */
 export type VerifyKey = { alg: 'EdDSA' | 'ES256'; publicKey: KeyObject };
-
-export type Jwks = z.output<typeof kmsJwks.response>;
 
 /** Keys are kept as long as they are the same: who compares them does not check every signature anew after each read. */
 export type KeySet = {

@@ -1,13 +1,6 @@
 import type { AuditSpan } from '@colonnade/audit';
 import { type Route, route } from '@colonnade/bus';
-import {
-  type Call,
-  type Enc,
-  type Endpoint,
-  kmsCheck,
-  kmsReseal,
-  kmsRewrap,
-} from '@colonnade/contracts';
+import { type Call, type Enc, type Endpoint, kmsCheck, kmsReseal, kmsRewrap } from '@colonnade/contracts';
 import { answerEach, checkBatchBytes, type ItemResult, outcomeAnnotations } from './batch.ts';
 import { aadOf, checkOpenContext, checkSealContext } from './context.ts';
 import { type Keys, openValue, resealValue, rewrapDek, type Wrapping } from './envelope.ts';

@@ -97,10 +97,7 @@ test('without a place for records, nothing that needs one happens', async () => 
     grant_key_hex: deriveGrantKey(reader.token).toString('hex'),
     expires_at_ms: null,
   };
-  await rejects(
-    api.request(kmsPutReader, await kms.granted(kmsPutReader, put), call()),
-    'bus_unavailable',
-  );
+  await rejects(api.request(kmsPutReader, await kms.granted(kmsPutReader, put), call()), 'bus_unavailable');
   assert.equal((await readdir(path.join(kms.stateDir, 'readers'))).length, 1);
   await rejects(
     api.request(kmsRevokeIdentity, await kms.granted(kmsRevokeIdentity, { jti }), call()),

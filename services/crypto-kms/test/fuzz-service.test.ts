@@ -4,7 +4,6 @@ import { after, before, describe, test } from 'node:test';
 import type { Bus } from '@colonnade/bus';
 import {
   encodeTree,
-  enrolmentResource,
   HEADER_BUDGET_MS,
   HEADER_REPLY_KEY,
   kmsCheck,
@@ -17,8 +16,6 @@ import {
   kmsRenewWorkload,
   kmsSeal,
   minionTarget,
-  pillarAad,
-  taskIdentityResource,
   zEnc,
 } from '@colonnade/contracts';
 import { parseValue, toPlain, type Value, ValueError, valuesEqual } from '@colonnade/value';
@@ -32,7 +29,6 @@ const SECRET = 'correct horse battery staple';
 const BATCH = 100;
 const target = minionTarget('web1', 'm1');
 const context = { tgt_type: target.tgtType, tgt_id: target.tgtId, pillarenv: target.pillarenv, name: 'x' };
-const AAD = pillarAad({ ...target, name: 'x' });
 /** Answers that hold a secret are sealed to whoever asks; here nobody opens them. */
 const replyKey = generateKeyPairSync('x25519').publicKey.export({ format: 'jwk' }).x ?? '';
 
@@ -53,8 +49,8 @@ describe('a running KMS, asked with mutants', () => {
     });
     [api, merger] = [await kms.bus.as('pillar-api'), await kms.bus.as('pillar-merger')];
     [rawApi, rawMerger] = [await kms.bus.raw('pillar-api'), await kms.bus.raw('pillar-merger')];
-    const grant = await kms.grant('master.issue', 'm1');
-    ({ token: master } = await api.request(kmsIssueMaster, { grant, master: 'm1', lifetime_s: 600 }, call()));
+    const issuing = await kms.granted(kmsIssueMaster, { master: 'm1', lifetime_s: 600 });
+    ({ token: master } = await api.request(kmsIssueMaster, issuing, call()));
     const asked = [SECRET, 'another'].map((value) => ({ context, value }));
     const { items } = await api.request(kmsSeal, { items: asked }, call());
     sealed = items.map((item) => (item.ok ? encodeTree(zEnc, item.result) : assert.fail()));
@@ -100,24 +96,23 @@ describe('a running KMS, asked with mutants', () => {
     assert.ok(opened?.ok && opened.result === SECRET);
 
     const reveal = (grant: string) => ({ grant, context, enc: toPlain(sealed[0] as Value) });
-    const own = await kms.grant('reveal', AAD);
-    await refuses(rawApi, kmsOpenForApi.subject, [own, await kms.grant('reveal', `${AAD}x`)], reveal);
+    const revealing = { context, enc: sealed[0] as Value };
+    const { grant: own } = await kms.granted(kmsOpenForApi, revealing);
+    const elsewhere = { ...revealing, context: { ...context, name: `${context.name}x` } };
+    const { grant: other } = await kms.granted(kmsOpenForApi, elsewhere);
+    await refuses(rawApi, kmsOpenForApi.subject, [own, other], reveal);
     const revealed = await api.request(kmsOpenForApi, { ...reveal(own), enc: sealed[0] as Value }, call());
     assert.equal(revealed.value, SECRET);
 
     const workload = { kind: 'service', service: 'shop' } as const;
     const sid = randomUUID();
-    const grant = await kms.grant('enrolment.make', enrolmentResource(workload, sid));
-    const { token: once } = await api.request(
-      kmsMakeEnrolment,
-      { grant, workload, sid, lifetime_s: 600 },
-      call(),
-    );
+    const enrolling = await kms.granted(kmsMakeEnrolment, { workload, sid, lifetime_s: 600 });
+    const { token: once } = await api.request(kmsMakeEnrolment, enrolling, call());
     await refuses(rawApi, kmsEnrol.subject, [once], (token) => ({ token }));
     const { token: service } = await api.request(kmsEnrol, { token: once }, call());
 
-    const ofTask = await kms.grant('task.issue', taskIdentityResource('t1', 'deploy'));
-    const task = await api.request(kmsIssueTask, { grant: ofTask, task: 't1', template: 'deploy' }, call());
+    const ofTask = await kms.granted(kmsIssueTask, { task: 't1', template: 'deploy' });
+    const task = await api.request(kmsIssueTask, ofTask, call());
     await refuses(rawApi, kmsRenewWorkload.subject, [service, task.token], (token) => ({ token }));
     assert.match((await api.request(kmsRenewWorkload, { token: service }, call())).token, /^eyJ/u);
   });

@@ -104,10 +104,7 @@ describe('a grant', () => {
     test(`for ${endpoint.subject} is good for exactly that request`, async () => {
       const { grant } = (await kms.granted(endpoint, message)) as { grant: string };
       for (const change of changes)
-        await rejects(
-          thief.request(endpoint, { ...message, ...change, grant }, call()),
-          'unauthorized',
-        );
+        await rejects(thief.request(endpoint, { ...message, ...change, grant }, call()), 'unauthorized');
       for (const [another, asked] of REQUESTS)
         if (another !== endpoint)
           await rejects(thief.request(another, { ...asked, grant }, call()), 'unauthorized');

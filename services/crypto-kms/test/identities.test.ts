@@ -114,10 +114,7 @@ describe('tokens of masters', () => {
     await rejects(request({ grant: 'not a grant' }), 'unauthorized');
     const reader = await putReader(['reveal'], 'alice');
     await rejects(request(await withGrant(reader, kmsIssueMaster, asked)), 'forbidden');
-    await rejects(
-      api.request(kmsRevokeIdentity, { ...revoking, jti: randomUUID() }, call()),
-      'unauthorized',
-    );
+    await rejects(api.request(kmsRevokeIdentity, { ...revoking, jti: randomUUID() }, call()), 'unauthorized');
     const failed = (await kms.records()).filter(
       (r) => r.verb === 'master.issue' && r.stage === 'ResponseComplete' && r.responseStatus?.code !== 200,
     );
@@ -157,15 +154,9 @@ describe('readers', () => {
     const carol = await putReader(['reveal'], 'carol');
     await api.request(kmsPutReader, await kms.granted(kmsPutReader, carol.message), call());
     const stolen = { ...carol.message, grant_key_hex: randomBytes(32).toString('hex') };
-    await rejects(
-      api.request(kmsPutReader, await kms.granted(kmsPutReader, stolen), call()),
-      'conflict',
-    );
+    await rejects(api.request(kmsPutReader, await kms.granted(kmsPutReader, stolen), call()), 'conflict');
     const own = { ...carol.message, rights: ['admin' as const] };
-    await rejects(
-      api.request(kmsPutReader, await withGrant(carol, kmsPutReader, own), call()),
-      'forbidden',
-    );
+    await rejects(api.request(kmsPutReader, await withGrant(carol, kmsPutReader, own), call()), 'forbidden');
   });
 
   test('are kept from other users of the machine', async () => {

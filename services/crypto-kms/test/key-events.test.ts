@@ -31,8 +31,7 @@ const LIMIT = { limitMs: 20_000 };
 const rotate = async () =>
   api.request(kmsRotateKey, await kms.granted(kmsRotateKey, { name: 'pillars' }), call());
 type KeyDecision = typeof kmsSetMinVersion | typeof kmsDestroyKey | typeof kmsUndestroyKey;
-const asked = (endpoint: KeyDecision, version: number) =>
-  kms.granted(endpoint, { name: 'pillars', version });
+const asked = (endpoint: KeyDecision, version: number) => kms.granted(endpoint, { name: 'pillars', version });
 const setMinVersion = async (version: number) =>
   api.request(kmsSetMinVersion, await asked(kmsSetMinVersion, version), call());
 

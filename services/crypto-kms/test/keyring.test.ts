@@ -106,11 +106,9 @@ test('the timer rotates by age and erases what was destroyed, on record as its o
   });
   const count = (await versions()).length;
   await waitFor('two more versions', async () => (await versions()).length >= count + 2, { limitMs: 20_000 });
-  for (const [endpoint, version] of [
-    [kmsSetMinVersion, 2],
-    [kmsDestroyKey, 1],
-  ] as const)
-    await api.request(endpoint, await kms.granted(endpoint, { name: 'pillars', version }), call());
+  const barred = await kms.granted(kmsSetMinVersion, { name: 'pillars', version: 2 });
+  await api.request(kmsSetMinVersion, barred, call());
+  await api.request(kmsDestroyKey, await kms.granted(kmsDestroyKey, { name: 'pillars', version: 1 }), call());
   const ownActs = async () =>
     (await kms.records())
       .filter(({ user, objectRef }) => user.username === 'crypto-kms' && objectRef?.resource === 'keys')

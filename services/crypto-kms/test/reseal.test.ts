@@ -22,7 +22,15 @@ import {
   zEnc,
 } from '@colonnade/contracts';
 import { fromPlain, type Value, valuesEqual } from '@colonnade/value';
-import { call, makeApiToken, type PreparedKms, prepareKms, rejects, signGrant, withGrant } from './support.ts';
+import {
+  call,
+  makeApiToken,
+  type PreparedKms,
+  prepareKms,
+  rejects,
+  signGrant,
+  withGrant,
+} from './support.ts';
 
 let kms: PreparedKms;
 let api: Bus;

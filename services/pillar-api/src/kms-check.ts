@@ -1,4 +1,11 @@
-import { type Call, ColonnadeError, type kmsCheck, LIMITS, type OpenContext, type PillarContext } from '@colonnade/contracts';
+import {
+  type Call,
+  ColonnadeError,
+  type kmsCheck,
+  LIMITS,
+  type OpenContext,
+  type PillarContext,
+} from '@colonnade/contracts';
 import { canonicalBytes, type Value } from '@colonnade/value';
 import type { z } from 'zod';
 
@@ -9,10 +16,7 @@ const CHUNK_BYTES = LIMITS.kmsBatchBytes - 256 * 1024;
 export type Sealed = { context: PillarContext; value: Value };
 
 type Check = {
-  check(
-    message: z.output<typeof kmsCheck.request>,
-    call: Call,
-  ): Promise<z.output<typeof kmsCheck.response>>;
+  check(message: z.output<typeof kmsCheck.request>, call: Call): Promise<z.output<typeof kmsCheck.response>>;
 };
 
 /** The context of a pillar as the key service takes it. */

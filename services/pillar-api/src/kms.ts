@@ -42,9 +42,7 @@ type Granter = Pick<Principal, 'granted'>;
 
 /** A sealed value that is to stand somewhere else. */
 export type Relocation = { from: PillarContext; to: PillarContext; value: Value };
-type Resealed =
-  | { ok: true; result: Value }
-  | { ok: false; error: { code: ErrorCode; message: string } };
+type Resealed = { ok: true; result: Value } | { ok: false; error: { code: ErrorCode; message: string } };
 
 /** crypto-kms as pillar-api uses it. No answer within the call's time is `kms_unavailable`. */
 export type Kms = ReturnType<typeof createKms>;

@@ -4,9 +4,9 @@ import { canonicalBytes, valuesEqual } from '@colonnade/value';
 import type { z } from 'zod';
 import { readCursor, writeCursor } from './http/cursor.ts';
 import type { Kms } from './kms.ts';
+import { findUnopenable } from './kms-check.ts';
 import { findClock, type PartPlan, type PartStart, planPart, readStart, writeStart } from './scope-part.ts';
 import { planScope, type ScopeConflict, type ScopePlan } from './scope-plan.ts';
-import { findUnopenable } from './kms-check.ts';
 
 /** `now`: the newest version, of a deleted pillar its deletion. */
 export type ScopeChange = { past: PillarVersion; now: PillarVersion };

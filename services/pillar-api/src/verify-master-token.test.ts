@@ -13,7 +13,9 @@ async function setUp() {
   const { x } = await exportJWK(publicKey);
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: String(x), kid: 'k1', use: 'sig', alg: 'EdDSA' } as const;
   const verify = createTokenVerifier(
-    createKeySet({ fetchKeys: async () => ({ issuer: 'https://colonnade.example', keys: [jwk], master_kids: ['k1'] }) }),
+    createKeySet({
+      fetchKeys: async () => ({ issuer: 'https://colonnade.example', keys: [jwk], master_kids: ['k1'] }),
+    }),
   );
   const good = {
     iss: masterTokenRules.issuer,

@@ -129,7 +129,9 @@ describe('a key service that answers wrongly', () => {
       ...{ ...rootTarget, pid: `p${i}`, name: 'x', value: one },
     }));
     const swaps: string[] = [];
-    const store = { swapSealed: async (all: readonly { pid: string }[]) => swaps.push(...all.map(({ pid }) => pid)) };
+    const store = {
+      swapSealed: async (all: readonly { pid: string }[]) => swaps.push(...all.map(({ pid }) => pid)),
+    };
     const done = await rewrapRows(rows, { store, kms: sound, call: call() });
     assert.deepEqual(swaps, ['p0']);
     assert.deepEqual(done.failed, [{ pid: 'p1', code: 'decrypt_failed' }]);

@@ -199,7 +199,15 @@ async function checkSame(from: ApiWorld, to: ApiWorld, format: Format): Promise<
   const text = await exported(from, format);
   const counts = await imported(to, text, format);
   const numbers = Object.fromEntries(Object.entries(counts).map(([kind, count]) => [kind, count.created]));
-  const others = { collections: 2, masters: 2, minions: 2, inventories: 2, templates: 1, tasks: 5, services: 2 };
+  const others = {
+    collections: 2,
+    masters: 2,
+    minions: 2,
+    inventories: 2,
+    templates: 1,
+    tasks: 5,
+    services: 2,
+  };
   assert.deepEqual(numbers, { ...others, pillars: NASTY.length + 6 + 10 + 4 });
   for (const either of ['yaml', 'json'] as const)
     assert.equal(await exported(to, either), await exported(from, either));

@@ -56,5 +56,5 @@ test('the engine enrols with a real pillar-api, keeps a file of its own, renews,
   await writeFile(onceFile, `${enrolment.token}\n`, { mode: 0o600 });
   assert.match(await keep(100_000), /refused: .*401 \(unauthorized\)/u);
   await world.admin.call('DELETE', `/masters/salt-east/tokens/${enrolment.id}`);
-  assert.match(await keep(800), /refused: .*401 \(unauthorized\)/u);
+  assert.match(await keep(1000), /refused: .*401 \(unauthorized\)/u);
 });

@@ -6,12 +6,13 @@ import {
   type ErrorCode,
   IDENTITY_ISSUER,
   JWKS_MAX_AGE_MS,
+  type Jwks,
   MASTER_TOKEN_TYP,
   masterSubject,
   WORKLOAD_AUDIENCE,
   WORKLOAD_TOKEN_TYP,
 } from '@colonnade/contracts';
-import { createKeySet, type Jwks } from '@colonnade/identity';
+import { createKeySet } from '@colonnade/identity';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { assertMutantsRefused } from '../../../test/support/fuzz.ts';
 import { createTokenVerifier } from './verify-token.ts';

@@ -6,7 +6,9 @@ import type { EstateView, ImportChange, ViewRows } from '../port-bulk.ts';
 import * as h from './harness.ts';
 
 const SCHEMA = parseValue('{"$ref":"#/$defs/a","$defs":{"a":{"minimum":1.0,"maximum":9223372036854775807}}}');
-const TYPES = parseValue('[{"type":"order.placed","schema":{"$ref":"#/$defs/a","$defs":{"a":{"minimum":1.0}}}}]');
+const TYPES = parseValue(
+  '[{"type":"order.placed","schema":{"$ref":"#/$defs/a","$defs":{"a":{"minimum":1.0}}}}]',
+);
 const FACTS = parseValue('{"$os":"Debian","cpus":2,"load":1.0}');
 
 type Copy = Extract<ImportChange, { kind: 'task.copy' }>;

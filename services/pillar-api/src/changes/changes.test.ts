@@ -14,7 +14,8 @@ const snapshot: EstateSnapshot = {
 function caller(renew: () => Promise<Principal>): Principal {
   const tree = { getBranch: async () => [], listCollections: async () => [] };
   return {
-    ...{ sub: 'ann', tokenId: 't', rateKey: 'token:t', renew, grant: async () => '' },
+    ...{ sub: 'ann', tokenId: 't', rateKey: 'token:t', renew },
+    granted: async () => assert.fail('nothing is asked of crypto-kms'),
     workload: undefined,
     ...rightsOf({ roles: ['viewer'], scopedRoles: [] }, tree),
   };

@@ -22,7 +22,8 @@ export function discoveryRoutes(keys: KeySet): readonly OpsRoute[] {
     },
     {
       path: '/.well-known/jwks.json',
-      answer: () => publicly(async () => ({ keys: (await keys.published()).keys }), 'application/jwk-set+json'),
+      answer: () =>
+        publicly(async () => ({ keys: (await keys.published()).keys }), 'application/jwk-set+json'),
     },
   ];
 }

@@ -1,9 +1,4 @@
-import {
-  type Call,
-  type ColonnadeError,
-  toColonnadeError,
-  type zIdentityToken,
-} from '@colonnade/contracts';
+import { type Call, type ColonnadeError, toColonnadeError, type zIdentityToken } from '@colonnade/contracts';
 import type { z } from 'zod';
 import type { Principal } from '../auth/authenticate.ts';
 import type { Kms } from '../kms.ts';

@@ -38,6 +38,9 @@ export async function closeInStep(
 function asUnknown(thrown: unknown): unknown {
   if (!(thrown instanceof ColonnadeError)) return thrown;
   const { code, message } = thrown;
-  const why = 'whether the versions are barred is not known, and no write brings anything under them meanwhile';
-  return new ColonnadeError(code, `${message}; ${why}: ask again, or lower the least version`, { cause: thrown });
+  const why =
+    'whether the versions are barred is not known, and no write brings anything under them meanwhile';
+  return new ColonnadeError(code, `${message}; ${why}: ask again, or lower the least version`, {
+    cause: thrown,
+  });
 }

@@ -3,7 +3,12 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { rootTarget } from '@colonnade/contracts';
-import { type EstateStore, type Mutation, openSqliteStore, type RewrapProgress } from '@colonnade/estate-store';
+import {
+  type EstateStore,
+  type Mutation,
+  openSqliteStore,
+  type RewrapProgress,
+} from '@colonnade/estate-store';
 import { fromPlain } from '@colonnade/value';
 import { tempDir } from '../../../../test/support/temp.ts';
 import { holdLease } from './lease.ts';

@@ -42,7 +42,11 @@ export async function rewrapRows(
     .filter((_, i) => !bad.has(i))
     .map(({ context: { pid, value: from }, value: to }) => ({ pid, from, to }));
   const swapped = swaps.length === 0 ? 0 : await store.swapSealed(swaps);
-  await checkStored(kms, rewrapped.filter((_, i) => bad.has(i)).map(({ context }) => context), call);
+  await checkStored(
+    kms,
+    rewrapped.filter((_, i) => bad.has(i)).map(({ context }) => context),
+    call,
+  );
   for (const i of bad) failed.push({ pid: rewrapped[i]?.context.pid ?? '', code: 'decrypt_failed' });
   return { swapped, failed };
 }
@@ -52,7 +56,11 @@ export async function rewrapRows(
  * @throws ColonnadeError `kms_unavailable`
  */
 async function checkStored(kms: Pick<Kms, 'check'>, rows: readonly SealedRow[], call: Call): Promise<void> {
-  const faulty = await findUnopenable(kms, rows.map((row) => ({ context: row, value: row.value })), call);
+  const faulty = await findUnopenable(
+    kms,
+    rows.map((row) => ({ context: row, value: row.value })),
+    call,
+  );
   if (faulty.size === rows.length) return;
   throw new ColonnadeError(
     'kms_unavailable',

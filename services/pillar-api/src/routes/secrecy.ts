@@ -1,9 +1,4 @@
-import {
-  ColonnadeError,
-  type PillarView,
-  zPillarUnsealed,
-  zPillarView,
-} from '@colonnade/contracts';
+import { ColonnadeError, type PillarView, zPillarUnsealed, zPillarView } from '@colonnade/contracts';
 import type { PillarRecord } from '@colonnade/estate-store';
 import type { Value } from '@colonnade/value';
 import type { Principal } from '../auth/authenticate.ts';

@@ -31,7 +31,6 @@ export async function checkTypes(
   }
 }
 
-
 /**
  * Whether a schema of the service marks something as secret (`writeOnly`). An event that was refused may hold it anywhere,
  * so nothing of its data is kept then, whichever type it said it was.
