@@ -1,8 +1,8 @@
 import { createSecretKey } from 'node:crypto';
-import { type OpenContext, toColonnadeError } from '@colonnade/contracts';
+import { toColonnadeError } from '@colonnade/contracts';
 import type { EstateStore, RewrapProgress } from '@colonnade/estate-store';
 import { aadOf } from '../../services/crypto-kms/src/context.ts';
-import { type Kek, type Keys, rewrapDek, type Wrapping } from '../../services/crypto-kms/src/envelope.ts';
+import { type Kek, type Keys, openValue, rewrapDek } from '../../services/crypto-kms/src/envelope.ts';
 import { rewrapAll } from '../../services/pillar-api/src/rewrap/run.ts';
 
 export const [OLD_KID, NEW_KID] = ['pillars-v1', 'pillars-v2'] as const;
@@ -37,16 +37,31 @@ export async function rewrapAndClose(store: EstateStore, keys: Keys): Promise<vo
   };
   await rewrapAll([OLD_KID], progress, {
     store,
-    kms: { rewrap: async ({ items }) => ({ items: items.map((item) => answer(keys, item)) }) },
+    kms: {
+      rewrap: async ({ items }) => ({
+        items: items.map(({ context, ...wrapping }) =>
+          answer(() => rewrapDek(keys, aadOf(context), wrapping)),
+        ),
+      }),
+      check: async ({ items }) => ({
+        items: items.map(({ context, enc }) =>
+          answer(() => {
+            openValue(keys, aadOf(context), enc);
+            return {};
+          }),
+        ),
+      }),
+    },
     events: { rewrapped() {}, rewrapFaulty() {} },
-    ...{ holder: 'test', perSecond: 1_000_000, signal: new AbortController().signal },
+    lease: { check: () => {} },
+    ...{ perSecond: 1_000_000, signal: new AbortController().signal },
   });
   await store.closeKids([OLD_KID]);
 }
 
-function answer(keys: Keys, { context, ...wrapping }: Wrapping & { context: OpenContext }) {
+function answer<R>(work: () => R) {
   try {
-    return { ok: true as const, result: rewrapDek(keys, aadOf(context), wrapping) };
+    return { ok: true as const, result: work() };
   } catch (thrown) {
     const { code, message } = toColonnadeError(thrown);
     return { ok: false as const, error: { code, message } };
