@@ -3,6 +3,7 @@ import { toColonnadeError } from '@colonnade/contracts';
 import type { EstateStore, RewrapProgress } from '@colonnade/estate-store';
 import { aadOf } from '../../services/crypto-kms/src/context.ts';
 import { type Kek, type Keys, openValue, rewrapDek } from '../../services/crypto-kms/src/envelope.ts';
+import { holdLease } from '../../services/pillar-api/src/rewrap/lease.ts';
 import { rewrapAll } from '../../services/pillar-api/src/rewrap/run.ts';
 
 export const [OLD_KID, NEW_KID] = ['pillars-v1', 'pillars-v2'] as const;
@@ -35,6 +36,7 @@ export async function rewrapAndClose(store: EstateStore, keys: Keys): Promise<vo
     },
     ...{ rewrapped: 0, failed: 0, left: 0 },
   };
+  await using lease = await holdLease(store, { name: 'key-rewrap', holder: 'test', ttlMs: 10_000 });
   await rewrapAll([OLD_KID], progress, {
     store,
     kms: {
@@ -53,8 +55,7 @@ export async function rewrapAndClose(store: EstateStore, keys: Keys): Promise<vo
       }),
     },
     events: { rewrapped() {}, rewrapFaulty() {} },
-    lease: { check: () => {} },
-    ...{ perSecond: 1_000_000, signal: new AbortController().signal },
+    ...{ lease, perSecond: 1_000_000, signal: new AbortController().signal },
   });
   await store.closeKids([OLD_KID]);
 }
