@@ -111,6 +111,7 @@ export function createEvents(logger: Logger, metrics: Metrics) {
       writer.set(0);
       logger.info({ file }, 'another replica writes the file');
     },
+    lockLost: (file: string) => logger.error({ file }, 'the lock was removed; nothing is written without it'),
     rotated(file: string) {
       rotations.inc();
       logger.info({ file }, 'file rotated');

@@ -212,6 +212,34 @@ describe('the file', () => {
     assert.equal((await readIds(log)).filter((id) => !id.startsWith('gap-')).length, wanted.length);
   });
 
+  test('whoever holds a lock that was removed stops writing; with two, one goes on', async () => {
+    const { log, start, has } = await fresh();
+    await using first = await start();
+    const wanted = await publishMany(sink.publisher, 'held', 50);
+    await has(wanted);
+    await using second = await start();
+    for (const round of [1, 2]) {
+      await rm(`${log}.lock`);
+      wanted.push(...(await publishMany(sink.publisher, `removed-${round}`, 200)));
+      await has(wanted);
+      const writers = async () => {
+        const texts = await Promise.all([first, second].map(({ url }) => fetch(`${url}/metrics`)));
+        const found = await Promise.all(
+          texts.map(async (one) => (await one.text()).match(/file_writer\{[^}]*\} (\d)/u)),
+        );
+        return found
+          .map((one) => one?.[1])
+          .sort()
+          .join();
+      };
+      await waitFor('one writer', async () => (await writers()) === '0,1', { limitMs: 20_000 });
+    }
+    const written = (await readIds(log)).filter((id) => !id.startsWith('gap-'));
+    assert.deepEqual(written.sort(), [...wanted].sort());
+    assert.equal((await verifyLog(log, [])).fault, undefined);
+    assert.ok(sink.logLines.some((line) => line.includes('the lock was removed')));
+  });
+
   test('what is no event becomes a dead letter, and nothing behind it waits', async () => {
     const { start, has } = await fresh();
     await using _running = await start();

@@ -95,7 +95,7 @@ test('what one replica gives up and what the other holds is everything, each onc
   await store('last', 10);
   await waitFor('nothing to wait', async () => (await waiting()) === 0, { limitMs: 60_000 });
   const found = (await gaps()).toSorted((a, b) => a.from - b.from);
-  assert.ok(found.length > 0 && found.length < 200, `${found.length} gap records`);
+  assert.ok(found.length > 0);
   for (const [i, gap] of found.entries()) {
     assert.equal(gap.count, gap.to - gap.from + 1);
     assert.ok(gap.from > (found[i - 1]?.to ?? 0), 'a record is given up twice');
@@ -105,6 +105,8 @@ test('what one replica gives up and what the other holds is everything, each onc
   const lost = [...seqs.keys()].filter((id) => !there.has(id) && !missed.some(([one]) => one === id));
   assert.deepEqual(lost, []);
   assert.ok(missed.length > 1500, `${missed.length} given up`);
+  // Two that take turns at the stream give up ranges between each other's.
+  assert.ok(found.length < missed.length / 4, `${found.length} gap records of ${missed.length}`);
   assert.ok(
     [...there].some((id) => id.startsWith('early-')),
     'the patient one gave up what it held',

@@ -12,6 +12,8 @@ export type Backend = {
   batch(): PullOptions;
   /** Becomes ready: takes locks, opens files. Resolves when events may come, or at the signal. */
   run(signal: AbortSignal): Promise<void>;
+  /** After `run`: aborted when it has lost what it needs to take events; then `run` is called again. */
+  turn?(): AbortSignal;
   /** Takes a batch in the order of the stream: one verdict for each message. A throw means that all come again. */
   process(batch: readonly Delivery[], signal: AbortSignal): Promise<readonly Verdict[]>;
   /** Flushes what is under way and lets go of everything. */

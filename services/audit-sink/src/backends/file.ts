@@ -26,6 +26,27 @@ export type FileBackendOptions = BatchTakerOptions & {
 const NAME = 'file';
 /** Two syncs and an acknowledgement a batch: so long one is filled while the one before it is written, milliseconds. */
 const FILL_MS = 50;
+const LOOK_EVERY_MS = 250;
+
+/** The lock, and the signal that it is no longer ours: its file was removed, and another may have locked a new one. */
+type Lead = FileLock & { lost: AbortSignal };
+
+function openLead(lock: FileLock): Lead {
+  const lost = new AbortController();
+  const isHeld = () => {
+    if (!lock.isHeld()) lost.abort();
+    return !lost.signal.aborted;
+  };
+  const timer = setInterval(isHeld, LOOK_EVERY_MS).unref();
+  return {
+    isHeld,
+    lost: lost.signal,
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      lock[Symbol.dispose]();
+    },
+  };
+}
 
 /** The log file: every record once, in the order of the stream, written by one replica at a time. */
 export function createFileBackend(
@@ -35,7 +56,10 @@ export function createFileBackend(
   const { bus, events } = deps;
   const names = namesOf(options.path);
   const bury = createBury(bus, NAME, events);
-  const persister = createPersister(events);
+  let lead: Lead | undefined;
+  const persister = createPersister(events, () => {
+    if (lead?.isHeld() !== true) throw new ColonnadeError('unavailable', `${names.lock} was removed`);
+  });
   const housekeeping = createHousekeeping({
     ...options,
     bus,
@@ -45,8 +69,14 @@ export function createFileBackend(
     inTurn: persister.inTurn,
   });
   const takeBatch = createBatchTaker(options, { bus, names, bury, persister, events });
-  let lock: FileLock | undefined;
   let writer: Writer | undefined;
+  const stepDown = async () => {
+    await persister.idle();
+    await writer?.close();
+    writer = undefined;
+    lead?.[Symbol.dispose]();
+    lead = undefined;
+  };
   return {
     name: NAME,
     consumer: auditFileConsumer,
@@ -58,13 +88,20 @@ export function createFileBackend(
     }),
     async run(signal) {
       await mkdir(names.dir, { recursive: true, mode: 0o700 });
-      lock ??= await acquireFileLock(names.lock, signal, () => events.waitingForLock(options.path));
+      if (lead?.lost.aborted === true) {
+        events.lockLost(names.lock);
+        await stepDown();
+      }
+      const lock =
+        lead ?? (await acquireFileLock(names.lock, signal, () => events.waitingForLock(options.path)));
       if (lock === undefined) return;
+      lead ??= openLead(lock);
       const state = await bus.consumerState(auditFileConsumer);
       const sync = options.fsync !== 'never';
       writer = await openLog({ ...options, names, sync, onRotated: housekeeping.rotated }, state, events);
       housekeeping.start(writer);
     },
+    turn: () => lead?.lost ?? AbortSignal.abort(),
     process(batch, signal) {
       if (writer === undefined) throw new ColonnadeError('unavailable', 'the log is not open');
       return takeBatch(writer, batch, signal);
@@ -72,10 +109,7 @@ export function createFileBackend(
     async shutdown() {
       await persister.idle();
       await housekeeping[Symbol.asyncDispose]();
-      await writer?.close();
-      writer = undefined;
-      lock?.[Symbol.dispose]();
-      lock = undefined;
+      await stepDown();
     },
     check: persister.check,
     async reopen() {

@@ -34,22 +34,28 @@ export function startBackends(backends: readonly Backend[], bus: Bus, events: Ev
 
 async function drive(backend: Backend, bus: Bus, events: Events, signal: AbortSignal): Promise<void> {
   try {
-    await start(backend, events, signal);
-    if (signal.aborted) return;
-    const { name } = backend;
-    await bus.consume(
-      backend.consumer,
-      {
-        pull: () => backend.batch(),
-        confirm: true,
-        handle: (deliveries, stopping) => backend.process(deliveries, stopping),
-        onFailure: (error, attempt) => events.batchFailed(name, error, attempt),
-      },
-      signal,
-    );
+    while (!signal.aborted) {
+      await start(backend, events, signal);
+      if (!signal.aborted) await takeTurn(backend, bus, events, signal);
+    }
   } finally {
     await backend.shutdown();
   }
+}
+
+/** Gives it what comes, until it is stopped or may take no more. */
+async function takeTurn(backend: Backend, bus: Bus, events: Events, signal: AbortSignal): Promise<void> {
+  const { name, turn } = backend;
+  await bus.consume(
+    backend.consumer,
+    {
+      pull: () => backend.batch(),
+      confirm: true,
+      handle: (deliveries, stopping) => backend.process(deliveries, stopping),
+      onFailure: (error, attempt) => events.batchFailed(name, error, attempt),
+    },
+    turn === undefined ? signal : AbortSignal.any([signal, turn()]),
+  );
 }
 
 async function start(backend: Backend, events: Events, signal: AbortSignal): Promise<void> {

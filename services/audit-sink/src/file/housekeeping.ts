@@ -88,7 +88,7 @@ export function createHousekeeping(options: {
     start(opened) {
       writer = opened;
       void removeDrafts(names).catch(events.pruneFailed).then(tidySoon);
-      timer = setInterval(() => void anchor(), options.anchorMs);
+      timer ??= setInterval(() => void anchor(), options.anchorMs);
     },
     rotated(file) {
       events.rotated(path.basename(file));

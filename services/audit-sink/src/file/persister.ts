@@ -8,22 +8,29 @@ const RETRY_MAX_MS = 2000;
 
 export type Persister = ReturnType<typeof createPersister>;
 
-/** Lets one thing at a time happen to the files, and waits for a full disk instead of giving the batch back. */
-export function createPersister(events: Events) {
+/**
+ * Lets one thing at a time happen to the files, and waits for a full disk instead of giving the batch back.
+ * @param requireLock throws when another may write; asked before anything is done to the files
+ */
+export function createPersister(events: Events, requireLock: () => void) {
   let turn: Promise<unknown> = Promise.resolve();
   let fault: string | undefined;
   let refused: string | undefined;
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
-    const result = turn.then(work);
+    const result = turn.then(() => {
+      requireLock();
+      return work();
+    });
     turn = result.catch(() => {});
     return result;
   };
   return {
     inTurn,
     idle: () => turn,
-    /** Tries until it is done: the messages stay held meanwhile, so their order is kept. @throws at the signal */
+    /** Tries until it is done: the messages stay held meanwhile, so their order is kept. @throws at the signal, and without the lock */
     async persist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
       for (let delay = RETRY_MIN_MS; ; delay = Math.min(2 * delay, RETRY_MAX_MS)) {
+        requireLock();
         try {
           await inTurn(work);
           if (fault !== undefined) events.backendWorks(NAME);

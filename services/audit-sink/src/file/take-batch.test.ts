@@ -41,7 +41,7 @@ async function prepare(acceptGapTo: number, state: Partial<ConsumerState> = {}) 
     ...{ onRotated: () => {}, onReplaced: () => {}, describeLoss: async () => [] },
   });
   const events = createEvents(createLogger({ service: 'test', level: 'silent' }), createMetrics('test'));
-  const persister = createPersister(events);
+  const persister = createPersister(events, () => {});
   const stream = { created: 'made', firstSeq: 26, lastSeq: 40, messages: 15, bytes: 0, maxBytes: 1 };
   const bus = { consumerState: async () => ({ ackedSeq: 25, waiting: 15, stream, ...state }) };
   const take = createBatchTaker(
