@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import type { ErrorCode } from '@colonnade/contracts';
 import { adopt, openMongoStore, planAdoption } from '@colonnade/estate-store';
 import { parseValue } from '@colonnade/value';
-import { type Db, type Document, MongoClient, ObjectId } from 'mongodb';
+import { type Db, type Document, Long, MongoClient, ObjectId } from 'mongodb';
 import { mongoForTests, skipWithoutMongo, type TestMongo } from '../../../test/support/mongo.ts';
 
 const refuses = (promise: Promise<unknown>, code: ErrorCode, message: RegExp) =>
@@ -27,8 +27,8 @@ const root = (name: string, value: unknown = 1, more: object = {}): Document => 
 });
 
 const $enc = {
-  ...{ v: 1, alg: 'A256GCM', kid: 'core-kek-v1', nonce_b64: 'AAAA', ct_b64: 'AAAA' },
-  ...{ dek_wrap_alg: 'A256GCM', dek_wrap_nonce_b64: 'AAAA', dek_wrapped_b64: 'AAAA' },
+  ...{ v: 1, alg: 'A256GCM', kid: 'core-kek-v1', nonce_b64: 'A'.repeat(16), ct_b64: `${'A'.repeat(22)}==` },
+  ...{ dek_wrap_alg: 'A256GCM', dek_wrap_nonce_b64: 'A'.repeat(16), dek_wrapped_b64: 'A'.repeat(64) },
 };
 
 const web1 = { tgt_type: 'minion', tgt_id: 'web1', pillarenv: 'minion_id:web1;master:m1' };
@@ -94,11 +94,11 @@ describe('adopting a collection of another program', { skip: await skipWithoutMo
       onCommand: ({ commandName }) => void commands.add(commandName),
     });
     assert.deepEqual(await dump(), before);
-    for (const name of commands) assert.match(name, /^(?:hello|find|getMore|endSessions)$/u);
+    for (const name of commands) assert.match(name, /^(?:hello|listCollections|find|getMore|endSessions)$/u);
     const { confirm, ...told } = plan;
     assert.match(confirm, /^[0-9a-f]{64}$/u);
     assert.deepEqual(told, {
-      ...{ inPlace: true, documents: 9, adopted: 0, fits: 6, otherRoots: 1 },
+      ...{ inPlace: true, documents: 9, adopted: 0, fits: 6, otherRoots: 1, kids: { 'core-kek-v1': 1 } },
       misfits: {
         count: 3,
         reasons: { value_type: 1, not_sealed: 1, name: 1 },
@@ -214,7 +214,81 @@ describe('adopting a collection of another program', { skip: await skipWithoutMo
     assert.deepEqual(b?.value, parseValue('{"f":1.5,"list":[1,"x",null]}'));
     assert.ok(ObjectId.isValid(b?.pid ?? ''));
     const again = await planAdoption({ ...options, ...source });
-    assert.deepEqual([again.fits, again.misfits.reasons.taken], [0, 6], 'nothing is adopted twice');
+    assert.deepEqual([again.adopted, again.fits, again.misfits.reasons.taken], [5, 0, 1], 'nothing is twice');
     await refuses(planAdoption({ ...options, fields }), 'misconfigured', /not in place/u);
+  });
+
+  const THEIRS = { source: { collection: 'theirs' } };
+
+  test('a document that has the place or the pid of another does not fit, and nothing is made before it is mended', async () => {
+    const twins = [root('a'), root('a', 2), root('b')];
+    await insert(twins);
+    const plan = await planAdoption(options);
+    assert.deepEqual([plan.fits, plan.misfits.reasons], [2, { twice: 1 }]);
+    const before = await dump();
+    await refuses(adopt({ ...options, confirm: plan.confirm }), 'conflict', /1 documents do not fit/u);
+    assert.deepEqual(await dump(), before);
+
+    const more = { ...THEIRS, fields: { pid: 'key' } };
+    await insert(
+      [...twins, root('c')].map((one, i) => ({ ...one, key: `k${i % 3}` })),
+      'theirs',
+    );
+    await db.collection('pillars').drop();
+    const beside = await planAdoption({ ...options, ...more });
+    assert.deepEqual([beside.fits, beside.misfits.reasons], [2, { twice: 2 }]);
+    const done = await adopt({ ...options, ...more, confirm: beside.confirm, leaveOut: true });
+    assert.deepEqual(done, { adopted: 2, leftOut: 2 });
+  });
+
+  test('a plan is of one place and of what it makes: for another it confirms nothing', async () => {
+    await insert([root('m', 'x', web1)]);
+    const { confirm } = await planAdoption(options);
+    const elsewhere = { ...options, database: mongo.freshDatabase(), source: { database: options.database } };
+    await refuses(adopt({ ...elsewhere, confirm }), 'conflict', /not as it was/u);
+    assert.deepEqual(await client.db(elsewhere.database).listCollections().toArray(), []);
+
+    const { confirm: beside } = await planAdoption(elsewhere);
+    await using store = await openMongoStore(elsewhere);
+    const master = { id: 'm1', envs: [], tokenIds: [], onUnknownMinion: 'register' } as const;
+    const put = { kind: 'master.put', expect: 'absent', record: master } as const;
+    await store.write({ mutations: [put], events: [], by: 'ada', atMs: 1 });
+    await refuses(adopt({ ...elsewhere, confirm: beside }), 'conflict', /not as it was/u);
+    await db.collection('pillars').updateOne({}, { $set: { updated_by: 'mallory' } });
+    const now = await planAdoption(elsewhere);
+    assert.deepEqual(now.missing.masters, []);
+    assert.notEqual(now.confirm, beside);
+  });
+
+  test('cut short beside the estate it is planned and confirmed again, and goes on; what is under a closed key does not fit', async () => {
+    const many = Array.from({ length: 250 }, (_, i) => root(`n${i}`));
+    await insert([...many, root('secret', { $enc }, { is_secret: true })], 'theirs');
+    const first = await planAdoption({ ...options, ...THEIRS });
+    // Somebody takes one of its last places while it works.
+    let isTaken: Promise<unknown> | undefined;
+    const onCommand = ({ commandName, command }: { commandName: string; command: Document }) => {
+      if (commandName !== 'insert' || command.insert !== 'pillars') return;
+      isTaken ??= db
+        .collection('pillars')
+        .insertOne({ ...root('n249'), pid: 'p1', tick: Long.fromNumber(1) });
+    };
+    const cut = adopt({ ...options, ...THEIRS, confirm: first.confirm, onCommand });
+    await refuses(cut, 'already_exists', /a record with this key exists/u);
+    await isTaken;
+    await db.collection('pillars').deleteOne({ pid: 'p1' });
+    await using store = await openMongoStore(options);
+    await store.closeKids(['core-kek-v1']);
+    const plan = await planAdoption({ ...options, ...THEIRS });
+    assert.deepEqual([plan.adopted, plan.fits, plan.misfits.reasons], [200, 50, { kid_closed: 1 }]);
+    await store.closeKids([]);
+    const { confirm } = await planAdoption({ ...options, ...THEIRS });
+    assert.deepEqual(await adopt({ ...options, ...THEIRS, confirm }), { adopted: 51, leftOut: 0 });
+  });
+
+  test('a collection that is not there is none of no documents, and no estate is made of it', async () => {
+    for (const source of [{ collection: 'nope' }, { database: mongo.freshDatabase() }])
+      await refuses(planAdoption({ ...options, source }), 'misconfigured', /no such collection to adopt/u);
+    await refuses(adopt({ ...options, confirm: '' }), 'misconfigured', /no such collection to adopt/u);
+    assert.deepEqual(await dump(), []);
   });
 });

@@ -131,6 +131,13 @@ describe('the database of an estate', { skip: await skipWithoutMongo() }, () => 
     assert.equal((await store.findPillar('root', 'root', 'p1', 'base'))?.pid, 'p1');
   });
 
+  test('an index of another program that leaves documents out does not serve, and is named', async () => {
+    const key = { tgt_type: 1, tgt_id: 1, name: 1, pillarenv: 1 } as const;
+    const partial = { unique: true, partialFilterExpression: { is_secret: true }, name: 'of_another' };
+    await db.collection('pillars').createIndex(key, partial);
+    await refuses(openMongoStore(options), 'misconfigured', /index of another program/u);
+  });
+
   test('a newer schema is refused by writer and reader, also by those that are open', async () => {
     await using store = await openMongoStore(options);
     await using reader = await openMongoReader(options);

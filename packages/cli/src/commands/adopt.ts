@@ -84,6 +84,7 @@ async function showPlan({ out, json }: Session, plan: AdoptionPlan): Promise<voi
     ['masters to make', list(missing.masters)],
     ['minions to make', list(missing.minions)],
     ['collections to make', list(missing.collections.map(({ id, owner }) => `${id} (of ${owner})`))],
+    ['sealed under', list(Object.entries(plan.kids).map(([kid, count]) => `${kid} (${count})`))],
     ['other root ids', String(plan.otherRoots)],
     ['confirm', plan.confirm],
   ]);

@@ -5,10 +5,15 @@ const DUPLICATE_KEY = 11000;
 const WRITE_CONFLICT = 112;
 const LOCK_TIMEOUT = 24;
 
+const OTHER_INDEX = 'an index of another program, with other options, stands where ours must be: drop it';
+
 /** Codes of the server (its error_codes.yml) that no retry mends, with what they become. */
 const BY_CODE = new Map<number, { code: ErrorCode; message: string }>([
   [13, { code: 'misconfigured', message: 'the user of the database lacks a right' }],
   [18, { code: 'misconfigured', message: 'the database refuses the user or the password' }],
+  [73, { code: 'misconfigured', message: 'the name of a database or collection cannot be used' }],
+  [85, { code: 'misconfigured', message: OTHER_INDEX }],
+  [86, { code: 'misconfigured', message: OTHER_INDEX }],
   [10334, { code: 'too_large', message: 'a document would be larger than the database takes' }],
   [17419, { code: 'too_large', message: 'a document would be larger than the database takes' }],
   [17420, { code: 'too_large', message: 'a document would be larger than the database takes' }],

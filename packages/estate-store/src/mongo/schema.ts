@@ -165,11 +165,21 @@ function unlessThere(thrown: { code?: unknown }): void {
   if (thrown.code !== NAMESPACE_EXISTS) throw thrown;
 }
 
+/** What makes an index leave documents out, or find them in another way; our queries name indexes by their keys. */
+type FoundIndex = Pick<CreateIndexesOptions, 'unique' | 'sparse' | 'expireAfterSeconds' | 'hidden'> &
+  Pick<CreateIndexesOptions, 'partialFilterExpression' | 'collation'> & { key: object };
+
 /** Another program may have made the same index under a name of its own; then that one serves. */
 async function ensureIndex(db: Db, { table, keys, options = {} }: IndexPlan): Promise<void> {
   const collection = db.collection(TABLE_NAMES[table]);
-  const isSame = (index: { key: object; unique?: boolean }) =>
-    JSON.stringify(index.key) === JSON.stringify(keys) && index.unique === options.unique;
-  const found = (await collection.indexes()) as unknown as { key: object; unique?: boolean }[];
+  const isSame = (index: FoundIndex) =>
+    JSON.stringify(index.key) === JSON.stringify(keys) &&
+    (index.unique ?? false) === (options.unique ?? false) &&
+    (index.sparse ?? false) === (options.sparse ?? false) &&
+    index.expireAfterSeconds === options.expireAfterSeconds &&
+    index.partialFilterExpression === undefined &&
+    index.collation === undefined &&
+    index.hidden !== true;
+  const found = (await collection.indexes()) as unknown as FoundIndex[];
   if (!found.some(isSame)) await collection.createIndex(keys as IndexSpecification, options);
 }

@@ -4,7 +4,7 @@ import { packBatch } from '../../rules/batch.ts';
 import { CHANGE_TICKS_KEPT } from '../../rules/clock.ts';
 import { kidOf, refuseClosed } from '../../rules/key-use.ts';
 import { applyBatch } from '../apply-batch.ts';
-import { type Connection, openConnection } from '../connection.ts';
+import { openConnection } from '../connection.ts';
 import { fromPillar, type PillarDocument, type VersionDocument } from '../documents.ts';
 import { migrate } from '../migrate.ts';
 import { packStoredValue } from '../stored-value.ts';
@@ -12,9 +12,8 @@ import { type Group, keepChanges } from '../transaction.ts';
 import { createWriteQueue, type WriteQueue } from '../write-queue.ts';
 import { type ForeignDocument, idText } from './fields.ts';
 import { judge } from './judge.ts';
-import { meetEstate } from './neighbours.ts';
 import { type AdoptOptions, type AdoptPlace, openPlace } from './place.ts';
-import { type AdoptionPlan, makePlan, recordText } from './plan.ts';
+import { type AdoptionPlan, makePlan, recordHash, recordText } from './plan.ts';
 
 export type AdoptionReport = { adopted: number; leftOut: number };
 
@@ -41,7 +40,7 @@ const TARGETS = 100;
 export async function adopt(options: ConfirmedAdoption): Promise<AdoptionReport> {
   await using connection = openConnection(options);
   const place = openPlace(connection, options, Date.now());
-  const plan = await connection.use(() => makePlan(connection, place));
+  const { plan, confirmed } = await connection.use(() => makePlan(connection, place));
   checkPlan(plan, options);
   await connection.use(() => migrate(connection, { overForeignPillars: place.inPlace }));
   const queue = createWriteQueue(connection, {
@@ -51,7 +50,8 @@ export async function adopt(options: ConfirmedAdoption): Promise<AdoptionReport>
   await using _closed = { [Symbol.asyncDispose]: () => queue.close() };
   await makeTargets(queue, plan.missing, place);
   let adopted = 0;
-  for await (const chunk of place.read()) adopted += await adoptChunk(connection, queue, place, chunk);
+  for await (const chunk of place.read()) adopted += await adoptChunk(queue, place, chunk, confirmed);
+  if (confirmed.size > 0) throw changed();
   return { adopted, leftOut: plan.misfits.count };
 }
 
@@ -91,22 +91,22 @@ async function makeTargets(
   }
 }
 
-/** @returns how many became pillars */
+/**
+ * Takes the hashes of what it adopts out of `confirmed`.
+ * @returns how many became pillars
+ */
 async function adoptChunk(
-  connection: Connection,
   queue: WriteQueue,
   place: AdoptPlace,
   chunk: readonly ForeignDocument[],
+  confirmed: Set<string>,
 ): Promise<number> {
   const fresh = chunk.filter((document) => !place.isAdopted(document));
-  const fitting = fresh.flatMap((document): Fitting[] => {
-    const judgement = judge(document, place);
-    return 'record' in judgement ? [{ id: document._id, record: judgement.record }] : [];
+  const chosen = fresh.flatMap((document): Fitting[] => {
+    const one = judge(document, place);
+    const isMeant = 'record' in one && confirmed.delete(recordHash(one.record, place.atMs));
+    return isMeant ? [{ id: document._id, record: one.record }] : [];
   });
-  const records = fitting.map(({ record }) => record);
-  const missing = { masters: new Set<string>(), minions: new Set<string>(), collections: new Map() };
-  const misfits = await connection.use(() => meetEstate(connection, records, place.inPlace, missing));
-  const chosen = fitting.filter((_, i) => misfits[i]?.length === 0);
   if (place.inPlace && chosen.length < fresh.length) throw changed();
   if (chosen.length > 0) await queue.run((group) => write(group, place, chosen));
   return chosen.length;
@@ -144,7 +144,7 @@ async function complete(
   const updates = chosen.map(({ id, record }, i) => {
     const document = now.get(idText(id));
     if (document === undefined || place.isAdopted(document)) throw changed();
-    if (recordTextOf(document, place) !== recordText(record)) throw changed();
+    if (recordTextOf(document, place) !== recordText(record, place.atMs)) throw changed();
     const { _id, ...ours } = documents[i] as PillarDocument;
     const lacking = Object.entries(ours).filter(([name]) => (document[name] ?? undefined) === undefined);
     return { updateOne: { filter: { _id: id }, update: { $set: Object.fromEntries(lacking) } } };
@@ -154,7 +154,7 @@ async function complete(
 
 function recordTextOf(document: ForeignDocument, place: AdoptPlace): string {
   const one = judge(document, place);
-  return 'record' in one ? recordText(one.record) : '';
+  return 'record' in one ? recordText(one.record, place.atMs) : '';
 }
 
 function changed(): ColonnadeError {

@@ -1,4 +1,5 @@
-import type { ObjectId } from 'mongodb';
+import { hash } from 'node:crypto';
+import { BSON, ObjectId } from 'mongodb';
 
 /**
  * What each field of a pillar is called in the collection to be adopted. Seed 000 names `tgt_type`, `tgt_id`, `name`,
@@ -44,7 +45,13 @@ export function mapFields(
   return Object.fromEntries(entries) as Record<keyof AdoptFields, unknown>;
 }
 
-/** The text by which a person finds the document again. */
+/** The text by which a person finds the document again; of any other type than the usual ones as extended JSON. */
 export function idText(id: unknown): string {
-  return typeof id === 'string' ? id : String((id as ObjectId | undefined) ?? '');
+  if (typeof id === 'string') return id;
+  return id instanceof ObjectId ? id.toHexString() : BSON.EJSON.stringify(id, { relaxed: false });
+}
+
+/** Short enough to be kept for every document of a large collection. */
+export function shortHash(text: string): string {
+  return hash('sha256', text, 'base64').slice(0, 22);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseValue } from '@colonnade/value';
-import { BSON, Decimal128, Double, ObjectId } from 'mongodb';
+import { BSON, Decimal128, Double, Int32, ObjectId } from 'mongodb';
 import { type ForeignDocument, SEED_FIELDS } from './fields.ts';
 import { judge } from './judge.ts';
 
@@ -10,8 +10,8 @@ const OPTIONS = { fields: SEED_FIELDS, inPlace: true, by: 'adopter', atMs: 7 };
 const root = { tgt_type: 'root', tgt_id: 'root', name: 'n', pillarenv: 'base', value: 'x', is_secret: false };
 const sealed = {
   $enc: {
-    ...{ v: 1, alg: 'A256GCM', kid: 'core-kek-v1', nonce_b64: 'AAAA', ct_b64: 'AAAA' },
-    ...{ dek_wrap_alg: 'A256GCM', dek_wrap_nonce_b64: 'AAAA', dek_wrapped_b64: 'AAAA' },
+    ...{ v: 1, alg: 'A256GCM', kid: 'core-kek-v1', nonce_b64: 'A'.repeat(16), ct_b64: `${'A'.repeat(22)}==` },
+    ...{ dek_wrap_alg: 'A256GCM', dek_wrap_nonce_b64: 'A'.repeat(16), dek_wrapped_b64: 'A'.repeat(64) },
   },
 };
 
@@ -55,6 +55,9 @@ test('every form of the seed fits, and the sealed form as well', () => {
 
 test('what does not fit is told by its reason, all reasons together', () => {
   const minion = { ...root, tgt_type: 'minion', tgt_id: 'web1' };
+  const secret = (more: object) => ({
+    ...{ ...root, is_secret: true, value: { $enc: { ...sealed.$enc, ...more } } },
+  });
   const cases: readonly (readonly [object, readonly string[]])[] = [
     [{ ...root, _id: 5 }, ['pid']],
     [{ ...root, pid: 'theirs' }, ['pid']],
@@ -79,7 +82,19 @@ test('what does not fit is told by its reason, all reasons together', () => {
     [{ ...root, value: JSON.parse(`${'['.repeat(40)}${']'.repeat(40)}`) }, ['value_size']],
     [{ ...root, value: 'plain', is_secret: true }, ['not_sealed']],
     [{ ...root, value: { $enc: { ...sealed.$enc, v: 2 } }, is_secret: true }, ['not_sealed']],
+    // What crypto-kms would refuse to open.
+    [secret({ nonce_b64: 'AAAA' }), ['not_sealed']],
+    [secret({ dek_wrapped_b64: 'AAAA' }), ['not_sealed']],
+    [secret({ ct_b64: 'AAAA' }), ['not_sealed']],
+    [secret({ ct_b64: `${'A'.repeat(21)}B==` }), ['not_sealed']],
+    [secret({ ct_b64: 'A'.repeat(400_000) }), ['value_size']],
     [{ ...root, value: sealed }, ['not_secret']],
+    // Ours would be taken for theirs, or theirs for ours.
+    [{ ...root, value_json: '2' }, ['reserved']],
+    [{ ...root, kid: 'x' }, ['reserved']],
+    [{ ...root, of_master: 'm1' }, ['reserved']],
+    [{ ...secret({}), kid: 'x' }, ['reserved']],
+    [{ ...secret({}), kid: 'core-kek-v1', of_master: null }, []],
     [{ ...root, value: [{ a: sealed }] }, ['not_secret']],
     [{ ...root, name: 5, is_secret: 'yes' }, ['name', 'is_secret']],
   ];
@@ -96,4 +111,9 @@ test('fields of other names are found, and a pid of its own when it is named', (
     { ...OPTIONS, fields, inPlace: false },
   );
   assert.deepEqual('record' in one && [one.record.pid, one.record.value], ['u-1', 'x']);
+});
+
+test('an id of any type is told so that the document can be found', () => {
+  const ids = [new Int32(5), '5', { a: new Int32(1) }, ID].map((_id) => judged({ ...root, _id }).id);
+  assert.deepEqual(ids, ['{"$numberInt":"5"}', '5', '{"a":{"$numberInt":"1"}}', ID.toHexString()]);
 });

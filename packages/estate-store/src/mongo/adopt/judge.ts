@@ -19,6 +19,9 @@ import {
 import { canonicalBytes, isValue, type Value } from '@colonnade/value';
 import { ObjectId } from 'mongodb';
 import type { PillarRecord } from '../../port.ts';
+import { kidOf } from '../../rules/key-use.ts';
+import { masterOf } from '../../rules/pillar-target.ts';
+import { NO_KID } from '../schema.ts';
 import { readStoredValue } from '../stored-value.ts';
 import { type AdoptFields, type ForeignDocument, idText, mapFields } from './fields.ts';
 
@@ -38,12 +41,18 @@ export type Misfit =
   /** A type that JSON does not have. */
   | 'value_type'
   | 'value_size'
-  /** Secret, and not sealed in version 1 of the form of seed 000. */
+  /** Secret, and not sealed in version 1 of the form of seed 000, to the byte. */
   | 'not_sealed'
   /** Sealed, and not secret. */
   | 'not_secret'
+  /** In place: a field of theirs stands where one of ours will, and would be taken for it. */
+  | 'reserved'
+  /** Sealed under a key that no write may bring in any more. */
+  | 'kid_closed'
   /** The estate has another pillar with this pid, or with this target, name and pillarenv. */
-  | 'taken';
+  | 'taken'
+  /** An earlier document of the collection has this pid, or this target, name and pillarenv. */
+  | 'twice';
 
 export type Judgement = { id: string } & ({ record: PillarRecord } | { misfits: readonly Misfit[] });
 
@@ -76,7 +85,20 @@ export function judge(document: ForeignDocument, options: JudgeOptions): Judgeme
     ...judgeValue(value, found.is_secret === true),
   ];
   if (misfits.length > 0 || pid === undefined || value === undefined) return { id, misfits };
-  return { id, record: { pid, value, ...readTarget(found), ...readOrigin(found, document._id, options) } };
+  const record = { pid, value, ...readTarget(found), ...readOrigin(found, document._id, options) };
+  return options.inPlace && hasReserved(document, record) ? { id, misfits: ['reserved'] } : { id, record };
+}
+
+/** What we have filled in ourselves, in a running estate, is no field of theirs. */
+function hasReserved(document: ForeignDocument, record: PillarRecord): boolean {
+  const { kid, of_master: master, value_json: text } = document;
+  const { tgtType, tgtId, pillarenv, value, isSecret } = record;
+  const ours = kidOf(value) ?? (isSecret ? NO_KID : undefined);
+  return (
+    ((kid ?? undefined) !== undefined && kid !== ours) ||
+    ((master ?? undefined) !== undefined && master !== masterOf(tgtType, tgtId, pillarenv)) ||
+    (text ?? undefined) !== undefined
+  );
 }
 
 function readTarget(found: Found) {
@@ -134,9 +156,29 @@ function readValue(found: unknown): Value | undefined {
 function judgeValue(value: Value | undefined, isSecret: boolean): Misfit[] {
   if (value === undefined) return ['value_type'];
   if (!isValue(value, { maxDepth: LIMITS.valueDepth })) return ['value_size'];
-  if (isSecret) return zEnc.safeDecode(value as never).success ? [] : ['not_sealed'];
+  if (isSecret) return judgeSealed(value);
   if (hasEncMarker(value) || hasNestedEncMarker(value)) return ['not_secret'];
   return canonicalBytes(value).length <= LIMITS.valueBytes ? [] : ['value_size'];
+}
+
+const [NONCE_BYTES, TAG_BYTES, WRAPPED_BYTES] = [12, 16, 48];
+
+/** As crypto-kms reads it: one that it refuses would fail every merge of its scope. */
+function judgeSealed(value: Value): Misfit[] {
+  const found = zEnc.safeDecode(value as never);
+  if (!found.success) return ['not_sealed'];
+  const { nonce_b64, ct_b64, dek_wrap_nonce_b64, dek_wrapped_b64 } = found.data.$enc;
+  const sizes = [nonce_b64, dek_wrap_nonce_b64, dek_wrapped_b64].map(bytesOf);
+  const plainBytes = bytesOf(ct_b64) - TAG_BYTES;
+  if (String(sizes) !== String([NONCE_BYTES, NONCE_BYTES, WRAPPED_BYTES]) || !(plainBytes >= 0))
+    return ['not_sealed'];
+  return plainBytes <= LIMITS.valueBytes ? [] : ['value_size'];
+}
+
+/** NaN for what is not the one way to write these bytes. */
+function bytesOf(base64: string): number {
+  const bytes = Buffer.from(base64, 'base64');
+  return bytes.toString('base64') === base64 ? bytes.length : Number.NaN;
 }
 
 function judgeTarget({ tgt_type, tgt_id, pillarenv }: Found): Misfit[] {

@@ -19,6 +19,10 @@ export type AdoptOptions = MongoOptions & {
 const CHUNK = 100;
 
 export type AdoptPlace = JudgeOptions & {
+  /** Names of the estate's database, and of the collection with its database. */
+  names: readonly string[];
+  /** @throws ColonnadeError `misconfigured` when there is no such collection */
+  check(): Promise<void>;
   /** Chunks in the order of `_id`; those that are pillars of ours already are told apart. */
   read(): AsyncIterable<readonly ForeignDocument[]>;
   isAdopted(document: ForeignDocument): boolean;
@@ -38,7 +42,13 @@ export function openPlace(connection: Connection, options: AdoptOptions, atMs: n
     .db(database)
     .collection(collection, { promoteValues: false }) as unknown as Collection<ForeignDocument>;
   return {
-    ...{ fields, inPlace, by: options.by, atMs },
+    ...{ fields, inPlace, by: options.by, atMs, names: [options.database, database, collection] },
+    async check() {
+      const source = connection.client.db(database);
+      if (await source.listCollections({ name: collection }, { nameOnly: true }).hasNext()) return;
+      const why = 'there is no such collection to adopt: look at its name and at that of its database';
+      throw new ColonnadeError('misconfigured', why);
+    },
     isAdopted: (document) => inPlace && document.tick instanceof Long && typeof document.pid === 'string',
     async *read() {
       const cursor = from.find({}, { hint: INDEX.id, sort: { _id: 1 }, batchSize: CHUNK });
