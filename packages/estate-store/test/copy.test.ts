@@ -59,6 +59,11 @@ const write = (store: EstateStore, ...mutations: Mutation[]) =>
 
 const ANSWER = { scope: 'ada POST k', fingerprint: 'f', response: parseValue('{"i":1,"f":1.0}') };
 
+const REWRAP = {
+  ...{ key: 'pillars', kid: 'k2', by: 'ada', startedAtMs: 1, updatedAtMs: 2, finishedAtMs: undefined },
+  ...{ rewrapped: 3, failed: 0, left: 4 },
+};
+
 async function fill(store: EstateStore): Promise<void> {
   const collection = (id: string, parentId?: string): Mutation => ({
     ...{ kind: 'collection.put', expect: 'absent' },
@@ -114,6 +119,9 @@ async function fill(store: EstateStore): Promise<void> {
   const kept = { ...ANSWER, expiresAtMs: Date.now() + 3_600_000 };
   await store.write({ mutations: [create('idem')], events: [], by: 'ada', atMs: 6, idempotency: kept });
   await store.acquireLease('relay', 'r1', 60_000);
+  await write(store, create('sealed', '{"$enc":{"kid":"k2"}}', { isSecret: true }));
+  await store.closeKids(['k1']);
+  await store.writeRewrap(REWRAP);
 }
 
 /** All the port shows. */
@@ -134,6 +142,7 @@ async function dump(store: EstateStore) {
     services: await store.listServices(TICK_LIMIT),
     outbox: await store.readOutbox(1000),
     answer: await store.findIdempotent(ANSWER.scope),
+    keys: [await store.readClosedKids(), await store.readRewrap(), await store.countKeyUse()],
   };
 }
 
@@ -171,7 +180,7 @@ describe('copies of an estate', { skip: await skipWithoutMongo() }, () => {
     const there = await copyStore(first, second);
     const back = await copyStore(second, third);
     assert.deepEqual(back.tables, there.tables);
-    assert.equal(there.tables.pillars.rows, VALUES.length + 5);
+    assert.equal(there.tables.pillars.rows, VALUES.length + 6);
     await using original = await open(first);
     const before = await dump(original);
     for (const place of [second, third]) {
@@ -201,7 +210,7 @@ describe('copies of an estate', { skip: await skipWithoutMongo() }, () => {
       await using store = await open(place);
       assert.equal(
         (await store.listPillars({ tgtTypes: ['root'] }, TICK_LIMIT)).rows.length,
-        VALUES.length + 4,
+        VALUES.length + 5,
       );
     }
     for (const place of [sqlite(), mongodb()]) {
@@ -225,6 +234,35 @@ describe('copies of an estate', { skip: await skipWithoutMongo() }, () => {
       assert.ok(await copyStore(source, target), 'and may be done again');
       await using copy = await open(target);
       assert.deepEqual(await dump(copy), await dump(store));
+    });
+  }
+
+  for (const kind of ['sqlite', 'mongodb'] as const) {
+    test(`what makes no tick on ${kind} is noticed as well: a value rewrapped after it was compared, a key closed`, async () => {
+      const source = await filled(kind === 'sqlite' ? sqlite() : mongodb());
+      await using store = await open(source);
+      let done: Promise<unknown> | undefined;
+      const onProgress = async () => {
+        done ??= store.writeRewrap({ ...REWRAP, rewrapped: 4 });
+        await done;
+      };
+      const target = kind === 'sqlite' ? mongodb() : sqlite();
+      await refuses(copyStore(source, target, { onProgress }), 'conflict', /written to while it was copied/u);
+      done = undefined;
+      const closing = async () => {
+        done ??= store.closeKids(['k1', 'k3']);
+        await done;
+      };
+      await refuses(
+        copyStore(source, target, { onProgress: closing }),
+        'conflict',
+        /written to while it was copied/u,
+      );
+      assert.ok(await copyStore(source, target));
+      await using copy = await open(target);
+      assert.deepEqual(await copy.readClosedKids(), ['k1', 'k3']);
+      const late = create('late', '{"$enc":{"kid":"k1"}}', { isSecret: true });
+      await refuses(write(copy, late), 'conflict', /given up/u);
     });
   }
 

@@ -10,6 +10,7 @@ import type {
 } from '../port.ts';
 import type { HistoryFloor, PillarVersion } from '../port-history.ts';
 import type { InventoryRecord } from '../port-inventories.ts';
+import type { RewrapProgress } from '../port-keys.ts';
 import type { ServiceRecord } from '../port-services.ts';
 import type { TaskRecord, TemplateRecord } from '../port-tasks.ts';
 
@@ -49,11 +50,18 @@ export const ARCHIVE_CHUNK = 500;
 /** Reads a table whole, in the order of its key, which is that of UTF-8 bytes in every adapter. */
 export type ReadRows = <T extends ArchiveTable>(table: T) => AsyncIterable<readonly ArchiveRows[T][]>;
 
+/** What stands beside the clock. Writes that make no tick leave their trace here: trimming, rewrapping, closing a key. */
+export type ArchiveMarks = {
+  /** As in `ScopeHistory`: what a copy must not take for known. */
+  historyFloor: HistoryFloor;
+  closedKids: readonly string[];
+  rewrap: RewrapProgress | undefined;
+};
+
 /** An estate to be read whole. */
 export interface ArchiveSource extends AsyncDisposable {
   readClock(): Promise<Clock>;
-  /** As in `ScopeHistory`: what a copy must not take for known. */
-  readHistoryFloor(): Promise<HistoryFloor>;
+  readMarks(): Promise<ArchiveMarks>;
   readRows: ReadRows;
 }
 
@@ -63,5 +71,5 @@ export interface ArchiveTarget extends AsyncDisposable {
   /** What was appended. */
   readRows: ReadRows;
   /** Makes it an estate with this tick and an incarnation of its own. */
-  finish(tick: number, historyFloor: HistoryFloor): Promise<Clock>;
+  finish(tick: number, marks: ArchiveMarks): Promise<Clock>;
 }

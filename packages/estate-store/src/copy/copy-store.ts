@@ -42,12 +42,14 @@ export async function copyStore(
 ): Promise<CopyReport> {
   await using source = await openSource(from);
   const clock = await source.readClock();
+  const before = await source.readMarks();
   await using target = await openTarget(to);
   for (const table of ARCHIVE_TABLES) await copyTable(source, target, table, onProgress);
   const tables = await compare(source.readRows, target.readRows);
   const now = await source.readClock();
-  if (now.tick !== clock.tick || now.incarnation !== clock.incarnation) throw changedMeanwhile();
-  const made = await target.finish(clock.tick + INCARNATION_JUMP, await source.readHistoryFloor());
+  const marks = await source.readMarks();
+  if (JSON.stringify([now, marks]) !== JSON.stringify([clock, before])) throw changedMeanwhile();
+  const made = await target.finish(clock.tick + INCARNATION_JUMP, marks);
   return { from: clock, to: made, tables };
 }
 

@@ -4,18 +4,19 @@ import { canonicalText } from '@colonnade/value';
 import { type ClientSession, type Collection, type Document, Long, ObjectId } from 'mongodb';
 import {
   ARCHIVE_CHUNK,
+  type ArchiveMarks,
   type ArchiveRows,
   type ArchiveSource,
   type ArchiveTable,
   type ArchiveTarget,
   type ReadRows,
 } from '../copy/archive.ts';
-import type { HistoryFloor } from '../port-history.ts';
 import { readNewestClock } from './clock.ts';
 import { type ClockDocument, type Connection, openConnection, type Tables } from './connection.ts';
 import * as documents from './documents.ts';
 import { toMongoStoreError } from './errors.ts';
 import { fromInventory, toInventory } from './inventories.ts';
+import { readClosedKids, readRewrap, writeRewrap } from './key-use.ts';
 import { acquireMigrationLock, MIGRATION_LOCK } from './migration-lock.ts';
 import type { MongoOptions } from './options.ts';
 import { readHistoryFloor } from './reads.ts';
@@ -127,7 +128,7 @@ export async function openMongoSource(options: MongoOptions): Promise<ArchiveSou
         const { incarnation, tick } = await readNewestClock(connection);
         return { incarnation, tick };
       }),
-    readHistoryFloor: () => connection.use(() => readHistoryFloor(connection.tables, connection.limit)),
+    readMarks: () => connection.use(() => readMarks(connection)),
     readRows: createReadRows(connection),
     [Symbol.asyncDispose]: () => connection[Symbol.asyncDispose](),
   };
@@ -165,7 +166,7 @@ export async function openMongoTarget(options: MongoOptions): Promise<ArchiveTar
       await connection.use(() => collection.insertMany(rows.map(toDocument)));
     },
     readRows: createReadRows(connection),
-    finish: (tick, historyFloor) => connection.use(() => finish(connection, tick, historyFloor)),
+    finish: (tick, marks) => connection.use(() => finish(connection, tick, marks)),
     [Symbol.asyncDispose]: dispose,
   };
 }
@@ -218,16 +219,29 @@ async function begin(connection: Connection): Promise<void> {
   });
 }
 
-async function finish(connection: Connection, tick: number, historyFloor: HistoryFloor) {
+async function readMarks({ tables, limit }: Connection): Promise<ArchiveMarks> {
+  return {
+    historyFloor: await readHistoryFloor(tables, limit),
+    closedKids: await readClosedKids(tables, limit),
+    rewrap: await readRewrap(tables, limit),
+  };
+}
+
+async function finish(
+  connection: Connection,
+  tick: number,
+  { historyFloor, closedKids, rewrap }: ArchiveMarks,
+) {
   const { meta } = connection.tables;
   const incarnation = randomUUID();
-  const at = { tick: Long.fromNumber(tick), changes_floor: Long.fromNumber(tick) };
+  const at = { tick: Long.fromNumber(tick), changes_floor: Long.fromNumber(tick), closed_kids: closedKids };
   await inTransaction(connection, async (session) => {
     await meta.insertOne({ _id: 'clock', schema_version: SCHEMA_VERSION, incarnation, ...at }, { session });
     await meta.deleteOne({ _id: 'copy' }, { session });
     const { tick: floor, atMs } = historyFloor;
     const known = { $set: { floor: Long.fromNumber(floor), floor_at: new Date(atMs) } };
     await meta.updateOne({ _id: 'history' }, known, { session, upsert: true });
+    if (rewrap !== undefined) await writeRewrap(connection.tables, { session }, rewrap);
   });
   return { incarnation, tick };
 }

@@ -5,7 +5,8 @@ const DUPLICATE_KEY = 11000;
 const WRITE_CONFLICT = 112;
 const LOCK_TIMEOUT = 24;
 
-const OTHER_INDEX = 'an index of another program, with other options, stands where ours must be: drop it';
+export const OTHER_INDEX =
+  'an index of another program, with other options, stands where ours must be: drop it';
 
 /** Codes of the server (its error_codes.yml) that no retry mends, with what they become. */
 const BY_CODE = new Map<number, { code: ErrorCode; message: string }>([

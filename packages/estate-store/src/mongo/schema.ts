@@ -1,7 +1,9 @@
+import { ColonnadeError } from '@colonnade/contracts';
 import type { Collection, CreateIndexesOptions, Db, Document, IndexSpecification } from 'mongodb';
 import { kidOf } from '../rules/key-use.ts';
 import { masterOf } from '../rules/pillar-target.ts';
 import { TABLE_NAMES, type Tables } from './connection.ts';
+import { OTHER_INDEX } from './errors.ts';
 import { readStoredValue } from './stored-value.ts';
 
 type Keys = Record<string, 1>;
@@ -165,21 +167,30 @@ function unlessThere(thrown: { code?: unknown }): void {
   if (thrown.code !== NAMESPACE_EXISTS) throw thrown;
 }
 
-/** What makes an index leave documents out, or find them in another way; our queries name indexes by their keys. */
-type FoundIndex = Pick<CreateIndexesOptions, 'unique' | 'sparse' | 'expireAfterSeconds' | 'hidden'> &
+/** What makes an index leave documents out, or find others. */
+type FoundIndex = Pick<CreateIndexesOptions, 'unique' | 'sparse' | 'hidden'> &
   Pick<CreateIndexesOptions, 'partialFilterExpression' | 'collation'> & { key: object };
 
-/** Another program may have made the same index under a name of its own; then that one serves. */
+/**
+ * Another program may have made the same index under a name of its own; then that one serves. Two of the same keys would make
+ * our hints ambiguous.
+ * @throws ColonnadeError `misconfigured` for one that leaves documents out
+ */
 async function ensureIndex(db: Db, { table, keys, options = {} }: IndexPlan): Promise<void> {
   const collection = db.collection(TABLE_NAMES[table]);
-  const isSame = (index: FoundIndex) =>
-    JSON.stringify(index.key) === JSON.stringify(keys) &&
-    (index.unique ?? false) === (options.unique ?? false) &&
-    (index.sparse ?? false) === (options.sparse ?? false) &&
-    index.expireAfterSeconds === options.expireAfterSeconds &&
-    index.partialFilterExpression === undefined &&
-    index.collation === undefined &&
-    index.hidden !== true;
-  const found = (await collection.indexes()) as unknown as FoundIndex[];
-  if (!found.some(isSame)) await collection.createIndex(keys as IndexSpecification, options);
+  const all = (await collection.indexes()) as unknown as FoundIndex[];
+  const found = all.find((index) => JSON.stringify(index.key) === JSON.stringify(keys));
+  if (found === undefined) await collection.createIndex(keys as IndexSpecification, options);
+  else if (!isSame(found, options)) throw new ColonnadeError('misconfigured', OTHER_INDEX);
+}
+
+function isSame(found: FoundIndex, options: CreateIndexesOptions): boolean {
+  const isPlain = [found.partialFilterExpression, found.collation].every((one) => one === undefined);
+  const [unique, sparse] = [found.unique === true, found.sparse === true];
+  return (
+    isPlain &&
+    found.hidden !== true &&
+    unique === (options.unique ?? false) &&
+    sparse === (options.sparse ?? false)
+  );
 }

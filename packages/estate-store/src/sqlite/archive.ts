@@ -15,6 +15,7 @@ import type { PillarRecord } from '../port.ts';
 import type { Db } from './connection.ts';
 import { toStoreError } from './errors.ts';
 import { INVENTORY_IO } from './inventories.ts';
+import { readClosedKids, readRewrap, writeRewrap } from './key-use.ts';
 import { openReadOnly, readClock } from './read-connection.ts';
 import { readHistoryFloor } from './reads.ts';
 import * as rows from './rows.ts';
@@ -167,8 +168,10 @@ export async function openSqliteSource(path: string): Promise<ArchiveSource> {
       });
       return { incarnation, tick };
     },
-    async readHistoryFloor() {
-      return guard(() => readHistoryFloor(db));
+    async readMarks() {
+      return guard(() => ({
+        ...{ historyFloor: readHistoryFloor(db), closedKids: readClosedKids(db), rewrap: readRewrap(db) },
+      }));
     },
     readRows: createReadRows(db),
     async [Symbol.asyncDispose]() {
@@ -198,13 +201,14 @@ export async function openSqliteTarget(path: string): Promise<ArchiveTarget> {
       });
     },
     readRows: createReadRows(db),
-    async finish(tick, historyFloor) {
+    async finish(tick, { historyFloor, closedKids, rewrap }) {
       const incarnation = randomUUID();
       guard(() => {
         db.run(
-          'UPDATE meta SET incarnation = ?1, tick = ?2, changes_floor = ?2, history_floor = ?3, history_floor_ms = ?4',
-          ...[incarnation, tick, historyFloor.tick, historyFloor.atMs],
+          'UPDATE meta SET incarnation = ?1, tick = ?2, changes_floor = ?2, history_floor = ?3, history_floor_ms = ?4, closed_kids = ?5',
+          ...[incarnation, tick, historyFloor.tick, historyFloor.atMs, JSON.stringify(closedKids)],
         );
+        if (rewrap !== undefined) writeRewrap(db, rewrap);
         db.exec('COMMIT');
       });
       return { incarnation, tick };
