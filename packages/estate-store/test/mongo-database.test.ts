@@ -8,7 +8,7 @@ import {
   openMongoStore,
 } from '@colonnade/estate-store';
 import { parseValue } from '@colonnade/value';
-import { type Db, Int32, Long, MongoClient, ObjectId } from 'mongodb';
+import { type CommandStartedEvent, type Db, Int32, Long, MongoClient, ObjectId } from 'mongodb';
 import { mongoForTests, skipWithoutMongo, type TestMongo } from '../../../test/support/mongo.ts';
 
 function create(store: EstateStore, pid: string, value = parseValue('"x"'), isSecret = false) {
@@ -200,6 +200,31 @@ describe('the database of an estate', { skip: await skipWithoutMongo() }, () => 
       [1, 2, 'conflict', 3, 4],
     );
     assert.deepEqual(await pidsOf(store), ['a', 'b', 'c', 'd']);
+  });
+
+  test('a read of several queries is begun anew when the server ends its transaction', async () => {
+    let killed: Promise<unknown> | undefined;
+    const reads: string[] = [];
+    const onCommand = ({ commandName, command }: CommandStartedEvent) => {
+      if (commandName !== 'find' || command.find !== 'colonnade_collections' || !command.lsid) return;
+      reads.push(command.filter._id);
+      killed ??= db.command({ killSessions: [command.lsid] });
+    };
+    await using store = await openMongoStore(options);
+    await using reading = await openMongoStore({ ...options, onCommand });
+    const ids = Array.from({ length: 30 }, (_, i) => `c${String(i).padStart(2, '0')}`);
+    const mutations = ids.map((id, i) => {
+      const record = { id, name: id, parentId: i === 0 ? undefined : ids[i - 1], owner: 'ada' };
+      return { kind: 'collection.put', expect: 'absent', record } as const;
+    });
+    await store.write({ mutations, events: [], by: 'ada', atMs: 1 });
+    const branch = await reading.getBranch('c29');
+    await killed;
+    assert.deepEqual(
+      branch.map(({ id }) => id),
+      ids,
+    );
+    assert.ok(reads.filter((id) => id === 'c29').length > 1, 'it was begun anew');
   });
 
   for (const held of ['colonnade_meta', 'pillars']) {

@@ -27,12 +27,21 @@ function findsOf(name: string, command: Document): Document[] {
   const more = { ...(hint === undefined ? {} : { hint }), ...(sort === undefined ? {} : { sort }) };
   if (name === 'find') return [{ find: command.find, filter: command.filter, ...more }];
   if (name === 'findAndModify') return [{ find: command.findAndModify, filter: command.query, ...more }];
+  if (name === 'aggregate') return [{ find: command.aggregate, filter: matchOf(command), ...more }];
+  if (name === 'count') return [{ find: command.count, filter: command.query ?? {}, ...more }];
   if (name !== 'update' && name !== 'delete') return [];
   return [...(command.updates ?? []), ...(command.deletes ?? [])].map((one: Document) => ({
     find: command[name],
     filter: one.q,
     ...(one.hint === undefined ? {} : { hint: one.hint }),
   }));
+}
+
+/** All that comes after the first stage works on what that has found. @throws Error for a pipeline that begins otherwise */
+function matchOf({ pipeline }: Document): Document {
+  const [first] = pipeline as Document[];
+  if (first?.$match === undefined) throw new Error('a pipeline must begin with $match');
+  return first.$match;
 }
 
 function shapeOf(find: Document): string {

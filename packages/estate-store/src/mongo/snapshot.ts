@@ -4,9 +4,8 @@ import { changedWithoutReading, checkForward, MAX_CHANGED, type ReadClock } from
 import { isAsNew, readNewestClock } from './clock.ts';
 import type { Connection } from './connection.ts';
 import * as documents from './documents.ts';
-import { isWorthRetrying, outdated } from './errors.ts';
+import { outdated } from './errors.ts';
 import { listCollections } from './reads.ts';
-import { pauseBefore } from './retry.ts';
 import { toTask } from './task-documents.ts';
 import { type Group, readTransaction } from './transaction.ts';
 
@@ -54,17 +53,10 @@ async function readRows(
   newest: ReadClock,
   readTimeoutMs: number,
 ): Promise<EstateSnapshot> {
-  const deadlineMs = performance.now() + readTimeoutMs;
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await readTransaction(connection, deadlineMs, async (group) => {
-        if (!isAsNew(group.clock, newest)) throw outdated();
-        return await readSnapshot(group, query);
-      });
-    } catch (thrown) {
-      if (!isWorthRetrying(thrown) || !(await pauseBefore(attempt, deadlineMs))) throw thrown;
-    }
-  }
+  return await readTransaction(connection, performance.now() + readTimeoutMs, async (group) => {
+    if (!isAsNew(group.clock, newest)) throw outdated();
+    return await readSnapshot(group, query);
+  });
 }
 
 /** One query per kind of record, one after the other: a transaction takes no two at once. */

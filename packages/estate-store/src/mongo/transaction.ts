@@ -4,7 +4,7 @@ import type { ChangeKey } from '../port.ts';
 import { type ReadClock, readClock } from './clock.ts';
 import type { Connection, Tables } from './connection.ts';
 import type { ChangeDocument, OutboxDocument, VersionDocument } from './documents.ts';
-import { isCommitUnknown } from './errors.ts';
+import { isCommitUnknown, isWorthRetrying } from './errors.ts';
 import { WRITE_CONCERN } from './options.ts';
 import { pauseBefore } from './retry.ts';
 
@@ -77,7 +77,10 @@ async function claimClock({ tables, within, clock }: Group): Promise<void> {
   await tables.meta.updateOne({ _id: 'clock' }, next, within);
 }
 
-/** Reads in one moment of the estate; the commit proves that what was read is there to stay. */
+/**
+ * Reads in one moment of the estate; the commit proves that what was read is there to stay. Until the deadline it is begun
+ * anew when it only came at the wrong moment.
+ */
 export async function readTransaction<T>(
   connection: Connection,
   deadlineMs: number,
@@ -85,7 +88,13 @@ export async function readTransaction<T>(
 ): Promise<T> {
   const session = connection.client.startSession();
   try {
-    return await runTransaction(connection, session, { changeTicksKept: 0, deadlineMs }, run);
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await runTransaction(connection, session, { changeTicksKept: 0, deadlineMs }, run);
+      } catch (thrown) {
+        if (!isWorthRetrying(thrown) || !(await pauseBefore(attempt, deadlineMs))) throw thrown;
+      }
+    }
   } finally {
     await session.endSession();
   }
