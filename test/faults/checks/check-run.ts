@@ -63,7 +63,12 @@ async function readEventsUpTo(last: number, system: System, history: History): P
   return events;
 }
 
-async function checkLeaks(history: History, folders: readonly string[], canary: string): Promise<number> {
+/** Every file below these folders. @returns how many were looked at */
+export async function checkLeaks(
+  history: History,
+  folders: readonly string[],
+  canary: string,
+): Promise<number> {
   let total = 0;
   for (const folder of folders) {
     const { files, traces } = await searchFolder(folder, [canary]);
