@@ -22,10 +22,11 @@ export function parsePlace(text: string): EstatePlace {
 
 function readPath(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url?.host !== '' || url.search !== '' || url.hash !== '' || url.pathname.length < 2) {
+  const path = url?.pathname ?? '';
+  if (url?.host !== '' || url.search !== '' || url.hash !== '' || path.length < 2 || !path.startsWith('/')) {
     throw new Error('must be sqlite:/// and an absolute path');
   }
-  return decodeURIComponent(url.pathname);
+  return decodeURIComponent(path);
 }
 
 /**

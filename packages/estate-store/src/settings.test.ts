@@ -38,6 +38,7 @@ test('anything else is refused, and not repeated', () => {
   const wrong = [
     '/a',
     'sqlite://a',
+    'sqlite:relative.db',
     'sqlite://host/a',
     'sqlite:///',
     'mongodb://h',

@@ -218,6 +218,7 @@ describe('copies of an estate', { skip: await skipWithoutMongo() }, () => {
       assert.ok(await copyStore(source, place), 'an estate nothing was ever written to counts as empty');
     }
     await refuses(copyStore(sqlite(), mongodb()), 'unavailable', /does not exist/u);
+    await refuses(copyStore(mongodb(), sqlite()), 'unavailable', /holds no estate yet/u);
   });
 
   for (const kind of ['sqlite', 'mongodb'] as const) {

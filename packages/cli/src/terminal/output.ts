@@ -13,7 +13,7 @@ export type Output = {
   line(text: string): Promise<void>;
   /** Exactly the API's JSON, in one line. */
   json(value: Value): Promise<void>;
-  /** Names and values in two columns; values are escaped. */
+  /** Names and values in two columns; both are escaped, since ids stand among the names. */
   fields(rows: readonly (readonly [name: string, text: string])[]): Promise<void>;
   /** A table that may be printed in parts. */
   table<Row>(columns: readonly Column<Row>[]): { add(rows: readonly Row[]): Promise<void> };
@@ -41,7 +41,8 @@ export function createOutput(): Output {
     write,
     line: (text) => write(`${text}\n`),
     json: (value) => write(`${canonicalText(value)}\n`),
-    async fields(rows) {
+    async fields(given) {
+      const rows = given.map(([name, text]) => [escapeLine(name), text] as const);
       const width = Math.max(0, ...rows.map(([name]) => name.length));
       for (const [name, text] of rows) {
         await write(`${bold(name.padEnd(width))}  ${escapeLine(text)}\n`);

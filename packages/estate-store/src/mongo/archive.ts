@@ -187,7 +187,10 @@ function createReadRows({ tables, use }: Connection): ReadRows {
   };
 }
 
-async function checkAdopted({ tables, limit }: Connection): Promise<void> {
+async function checkAdopted(connection: Connection): Promise<void> {
+  const { tables, limit } = connection;
+  // Where there is none, there are no indexes to count by.
+  await readNewestClock(connection);
   const all = await tables.pillars.countDocuments({}, { hint: INDEX.id, ...limit });
   const adopted = await tables.pillars.countDocuments(
     { pid: { $gt: '' } },
