@@ -350,3 +350,22 @@ describe('a durable consumer', () => {
     assert.deepEqual(await streams(), before);
   });
 });
+
+test('of a consumer that is not there the reader is told how to make it', async () => {
+  // Without a webhook its consumer is not made.
+  await using bus = await startRealBus({ auditWebhook: false });
+  const sink = await bus.as('audit-sink');
+  const stop = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const done = sink.consume(
+    auditWebhookConsumer,
+    {
+      ...{ pull: () => PULL, confirm: true, handle: async () => [] },
+      onFailure: ({ message }) => resolve(message),
+    },
+    stop.signal,
+  );
+  assert.match(await promise, /^AUDIT webhook cannot be read: 503; .*scripts\/provision\.ts streams/u);
+  stop.abort();
+  await done;
+});

@@ -6,6 +6,13 @@ type PullEnd = 'full' | 'time' | 'bytes' | 'stopped';
 
 export type PullResult<T> = { messages: T[]; end: PullEnd };
 
+/** A consumer that is not there answers nothing: the server says 503, as while it starts. Only the provisioner can make one. */
+function faultText(what: string, code: number, description: string): string {
+  const said = `${what} cannot be read: ${code} ${description}`.trim();
+  if (code !== 503 && !/deleted/iu.test(description)) return said;
+  return `${said}; if JetStream runs, this consumer is missing: provision the streams anew (scripts/provision.ts streams)`;
+}
+
 /** One request for messages that is under way. */
 export type PullWait<T> = {
   take(message: T): void;
@@ -52,12 +59,7 @@ export function createPullWait<T>(options: {
       if (code === 409 && /maxbytes/iu.test(description)) return finish('bytes');
       if (code === 404 || code === 408 || (code === 409 && !/deleted/iu.test(description)))
         return finish('time');
-      fail(
-        new ColonnadeError(
-          'bus_unavailable',
-          `${options.what} cannot be read: ${code} ${description}`.trim(),
-        ),
-      );
+      fail(new ColonnadeError('bus_unavailable', faultText(options.what, code, description)));
     },
     fail,
     giveUp: () => finish('time'),

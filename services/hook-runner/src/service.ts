@@ -95,7 +95,7 @@ async function runHooksOf(config: HookRunnerConfig, bus: Bus, deps: RunnerDeps, 
   await using generating = startGenerations(config, {
     ...{ bus, store: generations, runner, events, stop },
   });
-  const note = (touched: Touched, how: { rewrite?: boolean; gone?: boolean } = {}) => {
+  const note = (touched: readonly Touched[], how: { rewrite?: boolean; gone?: boolean } = {}) => {
     generations.touch(touched, how);
     generating.wake();
   };
@@ -103,7 +103,7 @@ async function runHooksOf(config: HookRunnerConfig, bus: Bus, deps: RunnerDeps, 
   const routes = [
     route(hooksRun, createRunAnswerer(runner, stop.hooks, randomUUID)),
     route(hooksGenerate, async ({ all }) => {
-      note({ kind: 'all' }, { rewrite: all });
+      note([{ kind: 'all' }], { rewrite: all });
       return {};
     }),
     ...viewRoutes(config, { ...deps, runner }, stop.hooks),
@@ -117,7 +117,7 @@ async function runHooksOf(config: HookRunnerConfig, bus: Bus, deps: RunnerDeps, 
       takeTouches(bus, checkSubject, note, events, stop.taking),
       take({
         ...{ consumer: hooksConsumer, check: checkSubject, plan: planRun },
-        noteGone: (minion) => note({ kind: 'minion', ...minion }, { gone: true }),
+        noteGone: (minion) => note([{ kind: 'minion', ...minion }], { gone: true }),
       }),
       take({ consumer: serviceHooksConsumer, plan: planExternalRun }),
     ]);

@@ -69,7 +69,7 @@ const broken = () => {
 
 /** Whom a batch touches, and what became of it. */
 async function touchesOf(sent: readonly Sent[], check?: () => void) {
-  const noted: Touched[] = [];
+  const noted: (readonly Touched[])[] = [];
   const { bus, kinds } = busWith(sent);
   await takeTouches(bus, check, (touched) => noted.push(touched), events, never);
   return { noted, kinds: await kinds() };
@@ -103,7 +103,7 @@ test('who is gone and could not be noted comes again', async () => {
   assert.deepEqual(await end(), ['retry']);
 });
 
-test('whom events touch is noted whatever their hooks do; what cannot be read may concern everybody', async () => {
+test('whom events touch is noted whatever their hooks do, all of a batch at once; what cannot be read may concern everybody', async () => {
   const found = await touchesOf([
     ['minion.deleted', east('gone')],
     ['pillar.updated', { tgt_type: 'collection', tgt_id: 'web', pillarenv: 'collection:web;user:ann' }],
@@ -111,7 +111,7 @@ test('whom events touch is noted whatever their hooks do; what cannot be read ma
     ['pillar.updated', undefined as never],
   ]);
   const wanted = [{ kind: 'minion', ...east('gone') }, { kind: 'collection', id: 'web' }, all, all];
-  assert.deepEqual(found, { noted: wanted, kinds: ['done', 'done', 'done', 'done'] });
+  assert.deepEqual(found, { noted: [wanted], kinds: ['done', 'done', 'done', 'done'] });
 });
 
 test('an event that its publisher may not tell touches nobody', async () => {

@@ -11,18 +11,19 @@ const WAIT_MS = 5000;
 
 /**
  * Notes whom events touch, until the signal: beside their hooks, which may take their time. What is noted twice does no harm, so it is
- * acknowledged when it is noted.
+ * acknowledged when it is noted. A batch is noted at once: those of an import touch thousands.
  */
 export function takeTouches(
   bus: Pick<Bus, 'consume'>,
   check: EventSource['check'],
-  note: (touched: Touched) => void,
+  note: (touched: readonly Touched[]) => void,
   events: Pick<Events, 'failed'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const noteAll = (taken: Taken): Verdict => {
+  const noteAll = (batch: readonly Taken[]): Verdict => {
     try {
-      for (const touched of touchedOf(taken)) note(touched);
+      const touched = batch.flatMap(touchedOf);
+      if (touched.length > 0) note(touched);
       return DONE;
     } catch (error) {
       return { kind: 'retry', error };
@@ -34,7 +35,10 @@ export function takeTouches(
     {
       pull: () => pull,
       confirm: false,
-      handle: async (batch) => batch.map((delivery) => noteAll(readDelivery(delivery, check))),
+      handle: async (batch) => {
+        const verdict = noteAll(batch.map((delivery) => readDelivery(delivery, check)));
+        return batch.map(() => verdict);
+      },
       onFailure: events.failed,
     },
     signal,

@@ -81,7 +81,7 @@ async function startLoop(
   return {
     loop,
     touch(id?: string) {
-      store.touch(id === undefined ? { kind: 'all' } : { kind: 'minion', master: 'east', id });
+      store.touch([id === undefined ? { kind: 'all' } : { kind: 'minion', master: 'east', id }]);
       loop.wake();
     },
     compiled,

@@ -39,19 +39,19 @@ async function startWorld() {
 
 test('who is not in the estate keeps its folder until it is told to be gone, whatever is generated', async () => {
   await using world = await startWorld();
-  world.store.touch(ALL);
-  world.store.touch({ kind: 'minion', ...east('deleted') });
+  world.store.touch([ALL]);
+  world.store.touch([{ kind: 'minion', ...east('deleted') }]);
   assert.deepEqual(await world.remove(), []);
   assert.deepEqual(await world.left(), ['deleted', 'here', 'moved']);
-  world.store.touch({ kind: 'minion', ...east('deleted') }, { gone: true });
-  world.store.touch({ kind: 'minion', ...east('here') }, { gone: true });
+  world.store.touch([{ kind: 'minion', ...east('deleted') }], { gone: true });
+  world.store.touch([{ kind: 'minion', ...east('here') }], { gone: true });
   assert.deepEqual(await world.remove(), []);
   assert.deepEqual(await world.left(), ['here', 'moved'], 'who was registered again keeps its own');
 });
 
 test('a folder of nobody goes when the stream cannot tell of a deletion any more', async () => {
   await using world = await startWorld();
-  world.store.touch(ALL);
+  world.store.touch([ALL]);
   await world.remove();
   world.pass(7 * DAY_MS);
   await world.remove();
@@ -65,7 +65,7 @@ test('a folder that cannot be removed is tried again as one that is gone', async
   await using world = await startWorld();
   const place = path.join(world.stateDir, 'share', 'west');
   await writeFile(place, 'a file in the place of a folder');
-  world.store.touch({ kind: 'minion', master: 'west', id: 'x' }, { gone: true });
+  world.store.touch([{ kind: 'minion', master: 'west', id: 'x' }], { gone: true });
   assert.deepEqual(
     (await world.remove()).map(({ minion, retryable, gone }) => [minion, retryable, gone]),
     [[{ master: 'west', id: 'x' }, true, true]],

@@ -22,7 +22,8 @@ export type Swapped = { minion: TouchedMinion; digest: string };
 
 /** What is to be generated, what has been, and what is in force. Every write is under the fence of the leader. */
 export type GenerationStore = {
-  touch(touched: Touched, how?: { rewrite?: boolean; gone?: boolean }): void;
+  /** All of them in one transaction: an import may touch thousands, and each transaction waits for the disk. */
+  touch(touched: readonly Touched[], how?: { rewrite?: boolean; gone?: boolean }): void;
   /** What is due. */
   pending(): Pending | undefined;
   /** Milliseconds until the next minion is tried again; undefined: none waits. */
@@ -75,7 +76,10 @@ export function createGenerationStore(
 ): GenerationStore {
   const touches = createTouches(db, nowMs);
   return {
-    touch: (touched, how) => write(() => touches.add(touched, how)),
+    touch: (touched, how) =>
+      write(() => {
+        for (const one of touched) touches.add(one, how);
+      }),
     pending: touches.pending,
     dueInMs: touches.dueInMs,
     ...policiesOf(db, write),

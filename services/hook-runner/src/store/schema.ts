@@ -50,4 +50,6 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE touches ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
   CREATE TABLE lost (minion TEXT NOT NULL PRIMARY KEY, since_ms INTEGER NOT NULL) STRICT;
   `,
+  // What is touched again is found, and not noted twice.
+  'CREATE INDEX touches_by_whom ON touches (touched);',
 ];

@@ -28,6 +28,13 @@ export function createTouches(db: Database, nowMs: () => number) {
   return {
     add(touched: Touched, { rewrite = false, gone = false, tries = 0, inMs }: How = {}): void {
       const dueMs = inMs === undefined ? 0 : Math.ceil(nowMs() + inMs);
+      // The same again takes its place, behind what a generation has taken meanwhile: while none comes to its end, it is one row still.
+      if (inMs === undefined) {
+        db.run(
+          'DELETE FROM touches WHERE touched = ? AND rewrite = ? AND gone = ? AND tries = 0 AND due_ms = 0',
+          ...[JSON.stringify(touched), rewrite ? 1 : 0, gone ? 1 : 0],
+        );
+      }
       db.run(
         'INSERT INTO touches (touched, rewrite, gone, tries, due_ms) VALUES (?, ?, ?, ?, ?)',
         ...[JSON.stringify(touched), rewrite ? 1 : 0, gone ? 1 : 0, tries, dueMs],
