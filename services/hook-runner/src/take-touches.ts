@@ -1,11 +1,10 @@
 import type { Bus, Verdict } from '@colonnade/bus';
 import { LIMITS, type Touched, touchesConsumer } from '@colonnade/contracts';
 import type { Events } from './events.ts';
-import { touchedBy } from './generation/touch.ts';
+import { EVERYBODY, touchedBy } from './generation/touch.ts';
 import { type EventSource, readDelivery, type Taken } from './take-events.ts';
 
 const DONE: Verdict = { kind: 'done' };
-const EVERYBODY: readonly Touched[] = [{ kind: 'all' }];
 const AT_ONCE = 64;
 const WAIT_MS = 5000;
 

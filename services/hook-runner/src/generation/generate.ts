@@ -51,6 +51,7 @@ export async function generate(
     }
   }
   const minions = await watch.time(STEPS.findTouched, () => findTouched(deps.bus, pending.touched));
+  doubtReturned(pending, minions, store);
   await compileMinions(timed(deps.bus, watch), minions, step.take, deps.stop.taking, pending.rewrite);
   const gone = () => removeGone(pending, minions, config, store);
   step.failed.push(...(await watch.time(STEPS.remove, gone)));
@@ -61,6 +62,17 @@ export async function generate(
   const reason = failed.length === 0 ? undefined : `${failed.length} minions keep their old policies`;
   const work = { pending, lookedAt: [...minions, ...pending.gone], again };
   return await finish(id, { failed, reason }, work, { config, deps, hooks, watch });
+}
+
+/** Who was deleted and is there again keeps its folder; the hooks of the deletion were told of it, and may have done anything with it. */
+function doubtReturned(
+  { gone }: Pending,
+  found: readonly MinionName[],
+  store: Pick<GenerationStore, 'beginSwap'>,
+): void {
+  const there = new Set(found.map(nameOf));
+  const returned = gone.filter((one) => there.has(nameOf(one)));
+  if (returned.length > 0) store.beginSwap(returned);
 }
 
 /** Each waits for itself, so that no change of another minion waits with it. */

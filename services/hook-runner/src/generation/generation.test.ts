@@ -16,6 +16,7 @@ import { touchedBy } from './touch.ts';
 describe('whom an event touches', () => {
   const env = 'minion_id:web-1;master:east';
   const web = { kind: 'minion', master: 'east', id: 'web-1' };
+  const collection = { tgt_type: 'collection', tgt_id: 'web', pillarenv: 'collection:web;user:ann' };
   const cases: readonly (readonly [string, object, ...touched: object[]])[] = [
     ['pillar.updated', { tgt_type: 'root', tgt_id: 'root', pillarenv: 'base' }, { kind: 'all' }],
     [
@@ -35,7 +36,17 @@ describe('whom an event touches', () => {
       { tgt_type: 'minion', tgt_id: 'web-1', pillarenv: env, from: { tgt_type: 'root' } },
       { kind: 'all' },
     ],
-    ['minion.moved', { master: 'west', id: 'web-1', from_master: 'east' }, { kind: 'all' }],
+    [
+      'pillar.moved',
+      { tgt_type: 'minion', tgt_id: 'web-1', pillarenv: env, from: collection },
+      ...[{ kind: 'collection', id: 'web' }, web],
+    ],
+    [
+      'pillar.moved',
+      { ...collection, from: { tgt_type: 'root', tgt_id: 'root', pillarenv: 'base' } },
+      { kind: 'all' },
+    ],
+    ['minion.moved', { master: 'west', id: 'web-1', from_master: 'east' }, { ...web, master: 'west' }],
     ['collection.updated', { id: 'web' }, { kind: 'collection', id: 'web' }],
     ['minion.updated', { master: 'east', id: 'web-1' }, { kind: 'minion', master: 'east', id: 'web-1' }],
     ['minion.deleted', { master: 'east', id: 'web-1' }, { kind: 'minion', master: 'east', id: 'web-1' }],
@@ -49,8 +60,13 @@ describe('whom an event touches', () => {
     ],
     [
       'pillar.moved',
-      { tgt_type: 'task', tgt_id: 't', pillarenv: 'task:t', from: { tgt_type: 'minion', pillarenv: env } },
-      { kind: 'all' },
+      {
+        tgt_type: 'task',
+        tgt_id: 't',
+        pillarenv: 'task:t',
+        from: { tgt_type: 'minion', tgt_id: 'web-1', pillarenv: env },
+      },
+      web,
     ],
     [
       'estate.imported',

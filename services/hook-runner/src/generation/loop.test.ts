@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { test } from 'node:test';
 import { ColonnadeError, estateListTouched, type Touched } from '@colonnade/contracts';
@@ -8,6 +9,7 @@ import { tempDir } from '../../../../test/support/temp.ts';
 import { waitFor } from '../../../../test/support/wait-for.ts';
 import { readHookRunnerConfig } from '../config.ts';
 import { createEvents } from '../events.ts';
+import { policyFolders } from '../policy-folders.ts';
 import type { GenerationStore } from '../store/generation-store.ts';
 import { openRunStore } from '../store/run-store.ts';
 import type { GenerationDeps } from './generate.ts';
@@ -80,10 +82,11 @@ async function startLoop(
   const count = () => store.history(50).length;
   return {
     loop,
-    touch(id?: string) {
-      store.touch([id === undefined ? { kind: 'all' } : { kind: 'minion', master: 'east', id }]);
+    touch(id?: string, how: { gone?: boolean } = {}) {
+      store.touch([id === undefined ? { kind: 'all' } : { kind: 'minion', master: 'east', id }], how);
       loop.wake();
     },
+    policies: (id: string) => policyFolders(dir, 'east', id).current,
     compiled,
     wake: loop.wake,
     left: () => store.pending()?.touched,
@@ -224,4 +227,16 @@ test('when the store cannot be read it begins anew, five seconds later', async (
   world.touch();
   pause.end();
   await world.generations(1);
+});
+
+test('who was deleted and is there again has policies, although a hook of the deletion took its folder', async () => {
+  await using world = await startLoop(fine);
+  world.touch('a');
+  await world.generations(1);
+  await rm(world.policies('a'), { recursive: true });
+  world.touch('a');
+  await world.generations(2);
+  world.touch('a', { gone: true });
+  await world.generations(3);
+  assert.deepEqual(await readdir(world.policies('a')), ['pillar.json']);
 });

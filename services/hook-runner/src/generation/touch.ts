@@ -8,9 +8,11 @@ const MOVED = cloudEventType('minion.moved');
 /** What users saved for a template: in no policy, as the pillars of tasks. */
 const DEFAULTS = 'task_tpl:';
 const zPillarData = z.object({ tgt_type: z.string(), tgt_id: z.string(), pillarenv: z.string() });
+const zPillarMovedData = zPillarData.extend({ from: zPillarData });
 const zMinionData = z.object({ master: z.string(), id: z.string() });
-const zMovedData = z.object({ from_master: z.string(), id: z.string() });
+const zMovedData = zMinionData.extend({ from_master: z.string() });
 const zCollectionData = z.object({ id: z.string() });
+export const EVERYBODY: readonly Touched[] = [{ kind: 'all' }];
 const zImportData = z.object({ scopes: z.array(z.string()) });
 
 /**
@@ -20,10 +22,9 @@ const zImportData = z.object({ scopes: z.array(z.string()) });
 export function touchedBy(event: CloudEvent): readonly Touched[] {
   try {
     if (event.type === IMPORTED) return touchedByScopes(zImportData.parse(event.data).scopes);
-    const touched = readTouched(event);
-    return touched === undefined ? [] : [touched];
+    return readTouched(event);
   } catch {
-    return [{ kind: 'all' }];
+    return EVERYBODY;
   }
 }
 
@@ -35,28 +36,31 @@ export function goneBy({ type, data }: Pick<CloudEvent, 'type' | 'data'>): Minio
   return moved === undefined ? undefined : { master: moved.from_master, id: moved.id };
 }
 
-function readTouched({ type, data }: CloudEvent): Touched | undefined {
+function readTouched({ type, data }: CloudEvent): readonly Touched[] {
   const [, aggregate, what] = /^colonnade\.([a-z]+)\.([a-z-]+)\.v\d+$/u.exec(type) ?? [];
-  // Two places are concerned, and the folders of the old one may have to go.
-  if (what === 'moved') return { kind: 'all' };
   if (aggregate === 'collection') {
-    return zTouched.parse({ kind: 'collection', id: zCollectionData.parse(data).id });
+    return [zTouched.parse({ kind: 'collection', id: zCollectionData.parse(data).id })];
   }
   if (aggregate === 'minion') {
-    if (what?.startsWith('inventory-')) return undefined;
+    if (what?.startsWith('inventory-')) return [];
+    // Of one that has moved the old place is nobody's now: see `goneBy`.
     const { master, id } = zMinionData.parse(data);
-    return zTouched.parse({ kind: 'minion', master, id });
+    return [zTouched.parse({ kind: 'minion', master, id })];
   }
-  return aggregate === 'pillar' ? touchedByPillar(zPillarData.parse(data)) : undefined;
+  if (aggregate !== 'pillar') return [];
+  if (what !== 'moved') return touchedByPillar(zPillarData.parse(data));
+  const { from, ...to } = zPillarMovedData.parse(data);
+  const touched = [...touchedByPillar(from), ...touchedByPillar(to)];
+  return touched.some(({ kind }) => kind === 'all') ? EVERYBODY : touched;
 }
 
-function touchedByPillar({ tgt_type, tgt_id, pillarenv }: z.infer<typeof zPillarData>): Touched | undefined {
-  if (tgt_type === 'root') return { kind: 'all' };
-  if (tgt_type === 'collection') return zTouched.parse({ kind: 'collection', id: tgt_id });
-  if (tgt_type !== 'minion') return undefined;
+function touchedByPillar({ tgt_type, tgt_id, pillarenv }: z.infer<typeof zPillarData>): readonly Touched[] {
+  if (tgt_type === 'root') return EVERYBODY;
+  if (tgt_type === 'collection') return [zTouched.parse({ kind: 'collection', id: tgt_id })];
+  if (tgt_type !== 'minion') return [];
   // `minion_id:{id};master:{master}`: neither holds a separator.
   const master = pillarenv.slice(pillarenv.lastIndexOf(';master:') + ';master:'.length);
-  return zTouched.parse({ kind: 'minion', master, id: tgt_id });
+  return [zTouched.parse({ kind: 'minion', master, id: tgt_id })];
 }
 
 /** An import tells the scopes of its pillars. Of any other scope it cannot be told. */
@@ -68,5 +72,5 @@ function touchedByScopes(scopes: readonly string[]): readonly Touched[] {
       return [zTouched.parse({ kind: 'minion', master: env.master, id: env.minionId })];
     return env.kind === 'task' || scope.startsWith(DEFAULTS) ? [] : [{ kind: 'all' }];
   });
-  return touched.some(({ kind }) => kind === 'all') ? [{ kind: 'all' }] : touched;
+  return touched.some(({ kind }) => kind === 'all') ? EVERYBODY : touched;
 }
