@@ -10,15 +10,32 @@ export type RecordedQuery = {
 /** Records what a store asks, each kind of question once. */
 export function recordQueries() {
   const seen = new Map<string, RecordedQuery>();
+  const actions = new Set<string>();
   return {
     record(event: CommandStartedEvent): void {
+      for (const action of actionsOf(event.commandName, event.command)) {
+        actions.add(`${event.command[event.commandName]} ${action}`);
+      }
       for (const find of findsOf(event.commandName, event.command)) {
         const label = `${event.commandName} ${shapeOf(find)}`;
         if (!seen.has(label)) seen.set(label, { database: event.databaseName, label, find });
       }
     },
     all: (): readonly RecordedQuery[] => [...seen.values()],
+    /** The rights that were made use of, as `collection action`. */
+    actions: (): readonly string[] => [...actions].sort(),
   };
+}
+
+/** What a user must be allowed to do for this command on its collection. */
+function actionsOf(name: string, command: Document): string[] {
+  const upserts = [command, ...(command.updates ?? [])].some(({ upsert }) => upsert === true);
+  const more = upserts ? ['insert'] : [];
+  if (['find', 'aggregate', 'count'].includes(name)) return ['find'];
+  if (name === 'findAndModify') return ['find', command.remove === true ? 'remove' : 'update', ...more];
+  if (name === 'update') return ['find', 'update', ...more];
+  if (name === 'delete') return ['find', 'remove'];
+  return name === 'insert' ? ['insert'] : [];
 }
 
 /** The part of a command that looks for documents, as a `find` with the same hint. */

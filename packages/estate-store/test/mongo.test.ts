@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
-import { openMongoReader, openMongoStore } from '@colonnade/estate-store';
+import { apiRole, openMongoReader, openMongoStore } from '@colonnade/estate-store';
 import { type EstateHarness, runEstateContract } from '@colonnade/estate-store/contract-suite';
 import { MongoClient } from 'mongodb';
 import { mongoForTests, skipWithoutMongo, type TestMongo } from '../../../test/support/mongo.ts';
@@ -46,4 +46,15 @@ test('of all the queries above, none reads a whole collection', { skip }, async 
     assert.ok(leaves.length > 0, label);
     for (const stage of leaves) assert.match(stage, /^(?:EXPRESS_)?(?:CLUSTERED_)?IXSCAN$|^IDHACK$/u, label);
   }
+});
+
+test('all of it is within the rights of apiRole, and it has none that nothing above made use of', {
+  skip,
+}, () => {
+  const granted = apiRole('x').privileges.flatMap(({ resource, actions }) =>
+    actions
+      .filter((action) => ['find', 'insert', 'update', 'remove'].includes(action))
+      .map((action) => `${resource.collection} ${action}`),
+  );
+  assert.deepEqual(queries.actions(), granted.sort());
 });
