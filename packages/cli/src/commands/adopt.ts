@@ -32,7 +32,7 @@ export const adoptCommand = defineCommand({
   path: 'adopt',
   summary: 'make pillars of the estate out of a collection of Salt.Box 0.2.0',
   details:
-    'Shows a plan first: what fits, what does not and why, and which masters, minions and collections will be made. Nothing is changed until that plan is confirmed, and nothing if the collection is another by then. Exit code 8 when a dry run finds documents that do not fit.',
+    'Shows a plan first: what fits, what does not and why, and which masters, minions and collections will be made. Nothing is changed until that plan is confirmed, and nothing if the collection is another by then. It works on the store itself: no event and no audit record tells of it, so ask for a generation afterwards (generation run --all). Exit code 8 when a dry run finds documents that do not fit.',
   options: OPTIONS,
   examples: [
     ['adopt --store mongodb://db-1:27017/saltbox --by ann --dry-run', 'the plan'],

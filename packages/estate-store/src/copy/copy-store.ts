@@ -32,7 +32,7 @@ const EXPIRES_SOON_MS = 60_000;
 /**
  * Copies an estate whole into an empty place, of the same kind or another, and compares both before the copy becomes
  * an estate: with the same pids, ticks and history, and a clock of its own, far ahead, since the old one may go on.
- * Nothing may write to the estate meanwhile. A copy that is cut short leaves no estate.
+ * Nothing may write to the estate meanwhile. A copy that is cut short leaves an empty file, or a database that is no estate.
  * @throws ColonnadeError `conflict` (written to meanwhile, place not empty, rows that differ) | `unavailable` | `misconfigured`
  */
 export async function copyStore(

@@ -150,7 +150,10 @@ export async function openMongoTarget(options: MongoOptions): Promise<ArchiveTar
     await connection.use(async () => {
       lock = await acquireMigrationLock(connection);
       if (lock === undefined) {
-        throw new ColonnadeError('conflict', 'another process makes or fills an estate in this database');
+        throw new ColonnadeError(
+          'conflict',
+          'another process makes or fills an estate in this database; one that was killed lets go of it within 30 seconds',
+        );
       }
       for (const step of MIGRATIONS) await step(connection.db);
       await begin(connection);

@@ -7,7 +7,7 @@ export const storeCopy = defineCommand({
   path: 'store copy',
   summary: 'copy an estate whole into an empty file or database, and compare both',
   details:
-    'Works on the stores themselves: stop what writes to the estate first; that it was written to meanwhile is noticed. A copy that is cut short is no estate: begin again.',
+    'Works on the stores themselves: stop what writes to the estate first; that it was written to meanwhile is noticed. A copy that is cut short leaves an empty file, or a database that no service opens: begin again before anything is started on it.',
   options: {
     from: {
       value: 'URL',
