@@ -15,6 +15,12 @@ export type GenerationRecord = {
   reason: string | undefined;
 };
 
+/** A generation without the names of its minions, which may be all of the estate. */
+export type GenerationSummary = Omit<GenerationRecord, 'updated' | 'failed'> & {
+  updatedCount: number;
+  failedCount: number;
+};
+
 /** A minion that is to be tried again. @property gone its folder could not be removed */
 export type Again = { minion: MinionName; inMs: number; tries: number; gone: boolean };
 
@@ -64,7 +70,7 @@ export type GenerationStore = {
    */
   lost(minions: readonly MinionName[], forMs: number): readonly MinionName[];
   /** Newest first; those before one of them. */
-  history(limit: number, before?: string): readonly GenerationRecord[];
+  history(limit: number, before?: string): readonly GenerationSummary[];
   find(id: string): GenerationRecord | undefined;
   forgetBefore(ms: number): void;
 };
@@ -110,12 +116,14 @@ function recordsOf(db: Database): Pick<GenerationStore, 'history' | 'find'> {
   return {
     history: (limit, before = '~') =>
       db
-        .all<{ record: string }>(
-          'SELECT record FROM generations WHERE id < ? ORDER BY id DESC LIMIT ?',
-          before,
-          limit,
+        .all<Omit<GenerationSummary, 'reason'> & { reason: string | null }>(
+          // A record of a large estate is most of a MiB: hundreds of them are not for this process.
+          `SELECT id, record ->> '$.endedAt' AS endedAt, record ->> '$.status' AS status, record ->> '$.reason' AS reason,
+             json_array_length(record, '$.updated') AS updatedCount, json_array_length(record, '$.failed') AS failedCount
+           FROM generations WHERE id < ? ORDER BY id DESC LIMIT ?`,
+          ...[before, limit],
         )
-        .map(({ record }) => JSON.parse(record) as GenerationRecord),
+        .map(({ reason, ...row }) => ({ ...row, reason: reason ?? undefined })),
     find(id) {
       const row = db.get<{ record: string }>('SELECT record FROM generations WHERE id = ?', id);
       return row === undefined ? undefined : (JSON.parse(row.record) as GenerationRecord);

@@ -14,8 +14,10 @@ export type RunRecord = RunId & {
   endedMs: number | undefined;
   status: RunResult['status'] | undefined;
   fault: string | undefined;
-  results: readonly HookResult[];
+  /** Without what the hooks wrote, which may be much. */
+  results: readonly HookOutcome[];
 };
+export type HookOutcome = Pick<HookResult, 'hook' | 'status' | 'reason' | 'durationMs'>;
 
 /** What has run, and what runs. Only the leader writes: every write is refused once another has taken the lead. */
 export type RunStore = Disposable & {
@@ -91,6 +93,13 @@ export function openRunStore(file: string, options: RunStoreOptions = {}): RunSt
   };
   const resultsOf = (id: string) =>
     db.all<ResultRow>('SELECT hook, result FROM results WHERE run = ? ORDER BY position', id);
+  const outcomesOf = (id: string) =>
+    db.all<HookOutcome>(
+      `SELECT hook, result ->> '$.status' AS status, result ->> '$.reason' AS reason,
+         result ->> '$.durationMs' AS durationMs
+       FROM results WHERE run = ? AND result IS NOT NULL ORDER BY position`,
+      id,
+    );
   const read = (row: RunRow): RunRecord => ({
     place: row.place,
     id: row.id,
@@ -100,7 +109,7 @@ export function openRunStore(file: string, options: RunStoreOptions = {}): RunSt
     endedMs: row.ended_ms ?? undefined,
     status: row.status ?? undefined,
     fault: row.fault ?? undefined,
-    results: resultsOf(row.id).flatMap(({ result }) => (result === null ? [] : [parseResult(result)])),
+    results: outcomesOf(row.id),
   });
   return {
     generations: createGenerationStore(db, write, nowMs),

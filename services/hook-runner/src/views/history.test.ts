@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import path from 'node:path';
 import { test } from 'node:test';
-import { encode, LIMITS, zGenerationDetail } from '@colonnade/contracts';
+import { encode, hooksHistory, LIMITS, zGenerationDetail } from '@colonnade/contracts';
+import { tempDir } from '../../../../test/support/temp.ts';
 import type { GenerationRecord } from '../store/generation-store.ts';
-import { viewGenerationDetail } from './history.ts';
+import { openRunStore } from '../store/run-store.ts';
+import { viewGenerationDetail, viewRuns } from './history.ts';
 
 const ID = '2026-01-31T12:00:00.000Z';
 const viewOf = (updated: readonly string[], failed: GenerationRecord['failed']) => {
@@ -35,4 +38,63 @@ test('the longest names and reasons there can be fit one message', () => {
   assert.ok(encode(zGenerationDetail, view).length < LIMITS.natsPayloadBytes);
   assert.ok(view.failed.length > 0 && view.failed.length < LIMITS.generationMinions);
   assert.equal(view.names_left_out, 20_000 - view.updated.length - view.failed.length);
+});
+
+test('runs of many hooks that wrote much come in pages that fit one message, each once', async () => {
+  await using dir = await tempDir('history');
+  using store = openRunStore(path.join(dir.path, 'hooks.sqlite'));
+  const text = 'x'.repeat(1000);
+  const nothing = { code: 0, signal: undefined, durationMs: 1, slow: false, droppedBytes: 0 };
+  for (let i = 0; i < 60; i += 1) {
+    const run = { id: `r${i}`, event: 'pillar-changed', subject: '/pillars/1' };
+    const ledger = store.ledger(run);
+    for (let k = 0; k < 20; k += 1) {
+      const hook = `${k}-${'n'.repeat(240)}`;
+      ledger.ended({
+        ...nothing,
+        hook,
+        status: 'warning',
+        reason: 'é'.repeat(2000),
+        stdout: text,
+        stderr: text,
+      });
+    }
+    store.end(run, { status: 'warning', fault: undefined });
+  }
+  const seen: string[] = [];
+  let pages = 0;
+  for (let after: string | undefined; pages === 0 || after !== undefined; pages += 1) {
+    const page = viewRuns({ limit: 500, ...(after === undefined ? {} : { after }) }, store);
+    const bytes = encode(hooksHistory.response, page);
+    assert.ok(bytes.length < LIMITS.natsPayloadBytes);
+    assert.ok(!Buffer.from(bytes).includes(text), 'nothing of what they wrote');
+    seen.push(...page.runs.map(({ run }) => run));
+    after = page.next;
+  }
+  assert.deepEqual(
+    seen,
+    Array.from({ length: 60 }, (_, i) => `r${59 - i}`),
+  );
+  assert.ok(pages > 1);
+});
+
+test('generations are listed by how many minions they updated, not by their names', async () => {
+  await using dir = await tempDir('history');
+  using store = openRunStore(path.join(dir.path, 'hooks.sqlite'));
+  const { generations } = store;
+  const failed = [{ minion: 'east/db-1', reason: 'no' }];
+  const record = {
+    id: ID,
+    endedAt: ID,
+    status: 'failed',
+    updated: names(3),
+    failed,
+    reason: 'some',
+  } as const;
+  generations.end(record, undefined, [], []);
+  assert.deepEqual(
+    generations.history(1).map((one) => ({ ...one })),
+    [{ id: ID, endedAt: ID, status: 'failed', reason: 'some', updatedCount: 3, failedCount: 1 }],
+  );
+  assert.deepEqual(generations.find(ID), record);
 });

@@ -7,7 +7,7 @@ import {
   LIMITS,
 } from '@colonnade/contracts';
 import type { z } from 'zod';
-import type { GenerationRecord, GenerationStore } from '../store/generation-store.ts';
+import type { GenerationStore, GenerationSummary } from '../store/generation-store.ts';
 import type { RunRecord, RunStore } from '../store/run-store.ts';
 import { eventNamed } from './list-folders.ts';
 
@@ -20,10 +20,11 @@ export function viewRuns(
 ): z.output<typeof hooksHistory.response> {
   const known = event === undefined ? undefined : eventNamed(event);
   const rows = store.history(limit + 1, known, placeOf(after));
-  const shown = rows.slice(0, limit);
-  const last = shown.at(-1);
-  const next = rows.length > limit && last !== undefined ? { next: String(last.place) } : {};
-  return { runs: shown.map(viewRun), ...next };
+  // One run is shown in any case, or whoever reads on would never come past it.
+  const runs = fitting(rows.slice(0, limit).map(viewRun), 1);
+  const last = rows[runs.length - 1];
+  const next = rows.length > runs.length && last !== undefined ? { next: String(last.place) } : {};
+  return { runs, ...next };
 }
 
 function placeOf(after: string | undefined): number | undefined {
@@ -71,26 +72,29 @@ export function viewGenerationDetail(
   );
   const all = record.updated.length + record.failed.length;
   return {
-    ...viewGeneration(record),
+    ...viewGeneration({
+      ...record,
+      ...{ updatedCount: record.updated.length, failedCount: record.failed.length },
+    }),
     ...{ updated, failed, names_left_out: all - updated.length - failed.length },
   };
 }
 
-/** The first ones, as many as are shown and as fit half of an answer. */
-function fitting<T>(items: readonly T[]): T[] {
+/** The first ones, as many as are shown and as fit half of an answer. @param least so many do, whatever they take */
+function fitting<T>(items: readonly T[], least = 0): T[] {
   let left = LIMITS.generationListBytes;
-  return items.slice(0, LIMITS.generationMinions).filter((item) => {
+  return items.slice(0, LIMITS.generationMinions).filter((item, i) => {
     left -= Buffer.byteLength(JSON.stringify(item)) + 1;
-    return left >= 0;
+    return i < least || left >= 0;
   });
 }
 
-function viewGeneration({ id, endedAt, status, reason, updated, failed }: GenerationRecord) {
+function viewGeneration({ id, endedAt, status, reason, updatedCount, failedCount }: GenerationSummary) {
   return {
     ...{ id, ended_at: endedAt, status },
     ...(reason === undefined ? {} : { reason: clipText(reason, REASON_CHARACTERS) }),
-    updated_count: updated.length,
-    failed_count: failed.length,
+    updated_count: updatedCount,
+    failed_count: failedCount,
   };
 }
 
