@@ -109,7 +109,8 @@ function minVersionRoute({ kms, estate }: Deps): Route {
       const asked = await principal.granted(kmsSetMinVersion, { name: key.name, version });
       const tell = () => kms.setMinVersion(asked, call);
       // Under a key that signs nothing is stored.
-      await (sealsValues(key) ? closeInStep(estate.store, key, version, tell) : tell());
+      const readKey = async () => findKey(await kms.listKeys(call), key.name);
+      await (sealsValues(key) ? closeInStep(estate.store, readKey, version, tell) : tell());
       const now = findKey(await kms.listKeys(call), key.name);
       const use = await estate.store.countKeyUse();
       const items = now.versions.map((one) => viewKeyVersion(now, one, use));
