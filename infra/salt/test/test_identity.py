@@ -146,6 +146,12 @@ class Engine(unittest.TestCase):
         self.put(self.file, json.dumps({"token": "t", "issued_at": time.time(), "expires_at": time.time() + 900}))
         self.assertEqual(self.engine.keep(self.options), "fresh")
 
+    def test_a_clock_that_went_back_makes_no_identity_fresh(self):
+        self.engine.keep(self.options, self.at())
+        # One that was put back to a moment before, and a host whose clock stands in the past until it is told the time.
+        for clock in (self.at(-50), self.at(-60, -1_000_000_000, "next")):
+            self.assertEqual(self.engine.keep(self.options, clock), "renewed")
+
     def test_a_failure_leaves_the_identity_there_is(self):
         self.engine.keep(self.options)
         before = self.kept()

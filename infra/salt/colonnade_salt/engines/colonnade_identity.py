@@ -87,7 +87,8 @@ def keep(options, clock=read_clock):
         left = 0 if identity is None else seconds_left(identity, now)
         if left <= 0:
             return _enrol(options, identity, now)
-        if left > identity["life"] * RENEW_BELOW:
+        # More than its whole life is what a clock says that went back, so it says nothing: asking for the next one does.
+        if identity["life"] * RENEW_BELOW < left <= identity["life"]:
             return "fresh"
         with _prepared(path) as file:
             file.commit(_ask(options, "/identity/renew", identity["token"]), now)

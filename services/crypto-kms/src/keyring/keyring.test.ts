@@ -121,6 +121,19 @@ test('a change of the root key seals the keys anew, and leaves them what they ar
   assert.deepEqual([ring.active().kid, states(ring)], ['pillars-v2', states(later)]);
 });
 
+test('a clock that went back keeps no replica from reading what the others have made', async () => {
+  await using world = await prepare();
+  const ring = await world.open();
+  const another = await world.open();
+  world.clock.ms += YEAR_MS;
+  await ring.prepare(1);
+  world.clock.ms -= YEAR_MS;
+  await another.rotate();
+  world.clock.ms += 1000;
+  await ring.prepare(1);
+  assert.equal(ring.active().kid, 'pillars-v2');
+});
+
 test('a replica of a root key that was replaced makes no version, and seals with none it cannot open', async () => {
   await using world = await prepare();
   const ring = await world.open();

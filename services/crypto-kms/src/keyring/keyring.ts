@@ -93,7 +93,7 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     const startedMs = nowMs();
     const isChanged = await log.refresh();
     const isNew = await stored.refresh();
-    readAtMs = Math.max(readAtMs, startedMs);
+    readAtMs = startedMs;
     return isChanged || isNew;
   };
   const view = (): KeyVersion[] => viewOf(files(), log.rules(), uses, nowMs());
@@ -137,7 +137,9 @@ export async function openKeyring(options: KeyringOptions): Promise<Keyring> {
     },
     async prepare(encryptions) {
       // A version seals so long after it was made; who has read the folder since knows of it.
-      if (nowMs() - readAtMs >= prepublishMs / 2) await refresh();
+      // A clock that went back says nothing of how long ago that was.
+      const sinceMs = nowMs() - readAtMs;
+      if (sinceMs < 0 || sinceMs >= prepublishMs / 2) await refresh();
       const active = activeOf(files(), nowMs());
       if (active !== undefined) await uses.claim(active.version, encryptions);
     },
