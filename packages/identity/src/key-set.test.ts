@@ -66,6 +66,21 @@ test('when they cannot be read, known ones serve on, an unknown one is nobody’
   await assert.rejects(keys.find('b'), { code: 'kms_unavailable' });
 });
 
+test('an unknown one is nobody’s guess in the cool-down after a read that failed either', async () => {
+  const { state, fetchKeys } = newIssuer('a');
+  let now = 0;
+  const keys = createKeySet({ fetchKeys, nowMs: () => now });
+  assert.ok(await keys.find('a'));
+  state.isAway = true;
+  now += 6000;
+  for (let at = 0; at < 3; at += 1) {
+    await assert.rejects(keys.find('b'), { code: 'kms_unavailable' });
+    now += 1;
+  }
+  assert.equal(state.reads, 2);
+  assert.ok(await keys.find('a'));
+});
+
 test('keys that cannot be read anew are trusted for so long and no longer, until they can be read', async () => {
   const { state, fetchKeys } = newIssuer('a', 'm');
   state.masterKids = ['m'];

@@ -71,6 +71,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
   const refresh = async (isUnknown: boolean): Promise<void> => {
     const ageMs = nowMs() - readAtMs;
     const mayTry = reading !== undefined || nowMs() - triedAtMs > cooldownMs;
+    // What could not be looked for a moment ago is not unknown.
+    if (!mayTry && isUnknown && triedAtMs > readAtMs) unavailable(undefined);
     if (!mayTry) return;
     if (isUnknown) await readShared().catch(unavailable);
     else if (ageMs > maxAgeMs) await readShared().catch(() => {});
