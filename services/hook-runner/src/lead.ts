@@ -9,6 +9,9 @@ import { openRunStore, type RunStore } from './store/run-store.ts';
 
 const RETRY_MS = 1000;
 const LOOK_EVERY_MS = 250;
+/** A busy kernel takes a moment to end what was sent KILL; what waits for a dead disk it cannot end. */
+const DYING_MS = 5000;
+const DYING_LOOK_MS = 5;
 
 /**
  * Waits until this process leads, then does the work; over and over, until the signal. The lead is a lock of the operating
@@ -65,6 +68,8 @@ async function endOrphans(store: RunStore, graceMs: number, events: Events): Pro
   for (const { pid, birth } of store.underWay()) {
     if (processBirth(pid) !== birth) continue;
     await endGroup(pid, graceMs);
+    const deadline = performance.now() + DYING_MS;
+    while (processBirth(pid) === birth && performance.now() < deadline) await sleep(DYING_LOOK_MS);
     events.orphanEnded(pid);
   }
 }

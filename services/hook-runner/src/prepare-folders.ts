@@ -1,4 +1,4 @@
-import { cp, mkdir, stat } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { HOOK_EVENT_NAMES } from './run/hook-events.ts';
 
@@ -17,8 +17,28 @@ export async function prepareFolders(hooksDir: string): Promise<string[]> {
     const folder = path.join(hooksDir, name);
     const there = await stat(folder).catch(() => undefined);
     if (there !== undefined) continue;
-    await cp(path.join(SHIPPED, name), folder, { recursive: true });
-    made.push(name);
+    if (await copyWhole(path.join(SHIPPED, name), folder)) made.push(name);
   }
   return made;
+}
+
+/**
+ * Beside its place first: a copy that is cut short would stay so, as a folder that is there, and may lack the hook that is shipped with it.
+ * @returns false: another runner has made it meanwhile
+ */
+async function copyWhole(from: string, to: string): Promise<boolean> {
+  const beside = await mkdtemp(`${to}.new-`);
+  try {
+    const whole = path.join(beside, path.basename(to));
+    await cp(from, whole, { recursive: true });
+    return await rename(whole, to).then(
+      () => true,
+      (thrown: NodeJS.ErrnoException) => {
+        if (thrown.code === 'ENOTEMPTY' || thrown.code === 'EEXIST') return false;
+        throw thrown;
+      },
+    );
+  } finally {
+    await rm(beside, { recursive: true, force: true });
+  }
 }

@@ -3,6 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
+import { tempDir } from '../../../test/support/temp.ts';
+import { prepareFolders } from '../src/prepare-folders.ts';
 import { HOOK_EVENT_NAMES, HOOK_EVENTS } from '../src/run/hook-events.ts';
 import { DEFAULT_IGNORED_SUFFIXES } from '../src/run/ignored-suffixes.ts';
 import { listHooks } from '../src/run/list-hooks.ts';
@@ -12,6 +14,17 @@ const read = (...names: string[]) => readFileSync(path.join(root, ...names), 'ut
 
 test('there is a folder for every event, and no other', () => {
   assert.deepEqual(readdirSync(root).sort(), [...HOOK_EVENT_NAMES].sort());
+});
+
+test('runners that start together make each folder once, whole, and leave nothing beside', async () => {
+  await using dir = await tempDir('hooks');
+  const hooksDir = path.join(dir.path, 'hooks.d');
+  const made = await Promise.all([1, 2, 3].map(() => prepareFolders(hooksDir)));
+  assert.deepEqual(made.flat().sort(), [...HOOK_EVENT_NAMES].sort());
+  assert.deepEqual(readdirSync(hooksDir).sort(), [...HOOK_EVENT_NAMES].sort());
+  for (const name of HOOK_EVENT_NAMES) {
+    assert.deepEqual(readdirSync(path.join(hooksDir, name)), readdirSync(path.join(root, name)));
+  }
 });
 
 /** Seed 002. */
