@@ -82,11 +82,13 @@ export function apiTokenId(token: string): string | undefined {
   return API_TOKEN.exec(token)?.[1];
 }
 
-const ANY_TOKEN = /(col_[A-Za-z0-9]{8,32}_)[\w-]{43}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/gu;
+/** API tokens, one-time tokens of hosts that enrol, and JWTs. */
+const ANY_TOKEN =
+  /(col_[A-Za-z0-9]{8,32}_|cole_[A-Za-z0-9-]{16,64}_)[\w-]{43}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]{8,}/gu;
 
 /** The text without tokens that stand where none belongs, such as a whole API token in place of its id, or a JWT in a URL. */
 export function hideTokens(text: string): string {
-  if (!text.includes('col_') && !text.includes('eyJ')) return text;
+  if (!/cole?_|eyJ/u.test(text)) return text;
   return text.replace(ANY_TOKEN, (_, id: string | undefined) => `${id ?? ''}*******`);
 }
 

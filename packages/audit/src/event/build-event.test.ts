@@ -54,9 +54,11 @@ describe('an event', () => {
   test('holds no token that a client put where none belongs', () => {
     const secret = 'S'.repeat(43);
     const token = `col_0123456789abcdef_${secret}`;
+    const once = `cole_01234567-89ab-cdef_${secret}`;
     const jwt = `eyJ${'a'.repeat(20)}.${'b'.repeat(20)}.${secret}`;
     for (const [shown, hidden] of [
       [token, 'col_0123456789abcdef_*******'],
+      [once, 'cole_01234567-89ab-cdef_*******'],
       [jwt, '*******'],
     ] as const) {
       const request = {
