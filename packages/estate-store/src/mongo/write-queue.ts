@@ -63,7 +63,10 @@ export function createWriteQueue(
           connection,
           session,
           { ...options, deadlineMs, claim: long && attempt > 0 },
-          (group) => (jobs.length === 1 ? runAlone(connection, group, jobs) : runJobs(group, jobs)),
+          (group) =>
+            jobs.length === 1
+              ? runAlone(connection, group, jobs)
+              : runJobs(group, jobs, GROUP_MS / 2 ** attempt),
         ),
       );
     });
@@ -120,8 +123,9 @@ async function settle(
   return jobs.length;
 }
 
-async function runJobs(group: Group, jobs: readonly Waiting[]): Promise<unknown[]> {
-  const deadlineMs = performance.now() + GROUP_MS;
+/** @param longestMs takes no further job after this: shorter with each conflict, or two busy writers end none of theirs */
+async function runJobs(group: Group, jobs: readonly Waiting[], longestMs = GROUP_MS): Promise<unknown[]> {
+  const deadlineMs = performance.now() + longestMs;
   const answers: unknown[] = [];
   for (const { job } of jobs) {
     answers.push(await job(group));
