@@ -60,7 +60,12 @@ async function measureStore(kind: BenchStore, { large, report }: BenchOptions): 
       disk / KIB / pillars,
       'with its version in the history, keys and indexes; values of 170 bytes',
     ),
-    one('pillar-api, memory for each 100,000', 'MiB', ((await residentMiB(api.pid)) - before.api) / per),
+    one(
+      'pillar-api, memory for each 100,000',
+      'MiB',
+      ((await residentMiB(api.pid)) - before.api) / per,
+      'pillar-api reads the store and keeps nothing of it: what is there is the coming and going of its own heap',
+    ),
     one(
       'pillar-merger after a merge for every minion, memory',
       'MiB',
