@@ -9,6 +9,8 @@ import type { Again, GenerationRecord } from './store/generation-store.ts';
 /** Everything that happens here and that an operator may want to see: one function each, its log line and its metric. */
 export type Events = ReturnType<typeof createEvents>;
 
+/** Of a long list this many stand in one line of the log, beside their number; all of them are in the history. */
+const NAMED_MOST = 20;
 const HOOK_SECONDS = [0.005, 0.025, 0.1, 0.5, 1, 2, 5, 20, 30, 60, 120, 300];
 
 export function createEvents(logger: Logger, metrics: Metrics) {
@@ -98,7 +100,8 @@ function generationEvents(logger: Logger, metrics: Metrics) {
         { generation, updated: updated.length, ms: Math.round(times.totalMs) },
         'Timing summary, in all',
       );
-      const facts = { generation, endedAt, updated: updated.length, failed, reason };
+      const some = { failed: failed.slice(0, NAMED_MOST), failedCount: failed.length };
+      const facts = { generation, endedAt, updated: updated.length, ...some, reason };
       if (status === 'finished') general.info(facts, 'Successful policy update');
       else general.error(facts, 'Policy update failed');
     },
@@ -108,7 +111,7 @@ function generationEvents(logger: Logger, metrics: Metrics) {
       general.error({ minion, err: error }, 'folder of policies cannot be repaired'),
     policiesDiffer: (minions: readonly string[]) =>
       general.warn(
-        { minions: minions.slice(0, 20), count: minions.length },
+        { minions: minions.slice(0, NAMED_MOST), count: minions.length },
         'policies on disk are not those noted, and are generated anew',
       ),
     generationWaits: (generation: string, { atMostMs, failures }: Pause) =>
