@@ -56,8 +56,8 @@ export function createKeySet(options: KeySetOptions): KeySet {
   let reading: Promise<void> | undefined;
 
   const read = async (): Promise<void> => {
-    triedAtMs = nowMs();
     const startedMs = nowMs();
+    triedAtMs = startedMs;
     known = importAll(await fetchKeys(startCall(fetchTimeoutMs)), known);
     readAtMs = startedMs;
   };

@@ -5,6 +5,7 @@ import { ColonnadeError } from '@colonnade/contracts';
 
 const RETRY_MS = 250;
 const SQLITE_BUSY = 5;
+const LOOK_EVERY_MS = 250;
 
 export type FileLock = Disposable & {
   /** False when the file is not at its path any more: somebody removed or replaced it, and others can lock the new one. */
@@ -43,6 +44,30 @@ export function fileMark(file: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** A right that can be taken from its holder, and the signal that it was. Once lost it stays so. */
+export type Hold = Disposable & {
+  /** Looks, too. */
+  isHeld(): boolean;
+  lost: AbortSignal;
+  giveUp(): void;
+};
+
+/** Looks whenever it is asked and four times a second whether the right is there; disposing ends the looking. */
+export function watchHold(look: () => boolean): Hold {
+  const lost = new AbortController();
+  const isHeld = () => {
+    if (!lost.signal.aborted && !look()) lost.abort();
+    return !lost.signal.aborted;
+  };
+  const timer = setInterval(isHeld, LOOK_EVERY_MS).unref();
+  return {
+    isHeld,
+    lost: lost.signal,
+    giveUp: () => lost.abort(),
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
 }
 
 function tryLock(file: string): FileLock | undefined {

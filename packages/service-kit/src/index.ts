@@ -11,7 +11,7 @@ export {
   setting,
   settingsTable,
 } from './config.ts';
-export { acquireFileLock, type FileLock, fileMark } from './file-lock.ts';
+export { acquireFileLock, type FileLock, fileMark, type Hold, watchHold } from './file-lock.ts';
 export { createHealth, type Health, type Readiness } from './health.ts';
 export { createLogger, LOG_LEVELS, type Logger, type LogLevel } from './logger.ts';
 export { createMetrics, type Metrics } from './metrics.ts';

@@ -1,14 +1,13 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { acquireFileLock, type FileLock, fileMark } from '@colonnade/service-kit';
+import { acquireFileLock, type FileLock, fileMark, type Hold, watchHold } from '@colonnade/service-kit';
 import type { Events } from './events.ts';
 import { endGroup } from './run/process-group.ts';
 import { processBirth } from './store/process-birth.ts';
 import { openRunStore, type RunStore } from './store/run-store.ts';
 
 const RETRY_MS = 1000;
-const LOOK_EVERY_MS = 250;
 /** A busy kernel takes a moment to end what was sent KILL; what waits for a dead disk it cannot end. */
 const DYING_MS = 5000;
 const DYING_LOOK_MS = 5;
@@ -47,17 +46,19 @@ export async function leadUntil(
 
 /** The store under the lead, and the signal that it is lost. */
 function openLead(file: string, lock: FileLock): Disposable & { store: RunStore; lost: AbortSignal } {
-  const lost = new AbortController();
-  let mark: string | undefined;
-  const isHeld = () => lock.isHeld() && fileMark(file) === mark && !lost.signal.aborted;
-  const store = openRunStore(file, { isHeld, onLost: () => lost.abort() });
-  mark = fileMark(file);
-  const timer = setInterval(() => !isHeld() && lost.abort(), LOOK_EVERY_MS).unref();
+  let hold: Hold | undefined;
+  const store = openRunStore(file, {
+    isHeld: () => hold?.isHeld() === true,
+    onLost: () => hold?.giveUp(),
+  });
+  const mark = fileMark(file);
+  const held = watchHold(() => lock.isHeld() && fileMark(file) === mark);
+  hold = held;
   return {
     store,
-    lost: lost.signal,
+    lost: held.lost,
     [Symbol.dispose]() {
-      clearInterval(timer);
+      held[Symbol.dispose]();
       store[Symbol.dispose]();
     },
   };

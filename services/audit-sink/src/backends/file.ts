@@ -3,7 +3,7 @@ import path from 'node:path';
 import { namesOf } from '@colonnade/audit-log';
 import type { Bus } from '@colonnade/bus';
 import { auditFileConsumer, ColonnadeError } from '@colonnade/contracts';
-import { acquireFileLock, type FileLock } from '@colonnade/service-kit';
+import { acquireFileLock, type FileLock, type Hold, watchHold } from '@colonnade/service-kit';
 import { createBury } from '../dead-letters.ts';
 import type { Events } from '../events.ts';
 import { createHousekeeping } from '../file/housekeeping.ts';
@@ -26,23 +26,14 @@ export type FileBackendOptions = BatchTakerOptions & {
 const NAME = 'file';
 /** Two syncs and an acknowledgement a batch: so long one is filled while the one before it is written, milliseconds. */
 const FILL_MS = 50;
-const LOOK_EVERY_MS = 250;
 
 /** The lock, and the signal that it is no longer ours: its file was removed, and another may have locked a new one. */
-type Lead = FileLock & { lost: AbortSignal };
-
-function openLead(lock: FileLock): Lead {
-  const lost = new AbortController();
-  const isHeld = () => {
-    if (!lock.isHeld()) lost.abort();
-    return !lost.signal.aborted;
-  };
-  const timer = setInterval(isHeld, LOOK_EVERY_MS).unref();
+function openLead(lock: FileLock): Hold {
+  const hold = watchHold(lock.isHeld);
   return {
-    isHeld,
-    lost: lost.signal,
+    ...hold,
     [Symbol.dispose]() {
-      clearInterval(timer);
+      hold[Symbol.dispose]();
       lock[Symbol.dispose]();
     },
   };
@@ -56,7 +47,7 @@ export function createFileBackend(
   const { bus, events } = deps;
   const names = namesOf(options.path);
   const bury = createBury(bus, NAME, events);
-  let lead: Lead | undefined;
+  let lead: Hold | undefined;
   const persister = createPersister(events, () => {
     if (lead?.isHeld() !== true) throw new ColonnadeError('unavailable', `${names.lock} was removed`);
   });
@@ -92,10 +83,12 @@ export function createFileBackend(
         events.lockLost(names.lock);
         await stepDown();
       }
-      const lock =
-        lead ?? (await acquireFileLock(names.lock, signal, () => events.waitingForLock(options.path)));
-      if (lock === undefined) return;
-      lead ??= openLead(lock);
+      if (lead === undefined) {
+        const waiting = () => events.waitingForLock(options.path);
+        const lock = await acquireFileLock(names.lock, signal, waiting);
+        if (lock === undefined) return;
+        lead = openLead(lock);
+      }
       const state = await bus.consumerState(auditFileConsumer);
       const sync = options.fsync !== 'never';
       writer = await openLog({ ...options, names, sync, onRotated: housekeeping.rotated }, state, events);

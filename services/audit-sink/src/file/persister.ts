@@ -30,13 +30,14 @@ export function createPersister(events: Events, requireLock: () => void) {
     /** Tries until it is done: the messages stay held meanwhile, so their order is kept. @throws at the signal, and without the lock */
     async persist(work: () => Promise<void>, signal: AbortSignal): Promise<void> {
       for (let delay = RETRY_MIN_MS; ; delay = Math.min(2 * delay, RETRY_MAX_MS)) {
-        requireLock();
         try {
           await inTurn(work);
           if (fault !== undefined) events.backendWorks(NAME);
           fault = undefined;
           return;
         } catch (thrown) {
+          // Waiting brings no lock back.
+          requireLock();
           if (fault === undefined) events.backendFailing(NAME, thrown);
           fault = `the log cannot be written: ${(thrown as NodeJS.ErrnoException).code ?? 'unknown'}`;
           await sleep(delay, undefined, { signal }).catch(() => {});
